@@ -1,0 +1,1 @@
+"""Co-simulation of the engine: build, driver, scoreboard, program generator, report."""

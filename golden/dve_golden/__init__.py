@@ -1,0 +1,1 @@
+"""Bit-exact numpy model of the DVE batch-norm path; never imports dve_rtl."""

@@ -1,0 +1,1 @@
+"""The instruction set in one place: codes, struct tables, encode, decode, text form."""

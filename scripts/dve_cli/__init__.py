@@ -1,0 +1,1 @@
+"""The `dve` command: one file per subcommand, thin over the libraries."""
