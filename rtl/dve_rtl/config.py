@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from amaranth.utils import ceil_log2
-
 from dve_golden.isa.enums import MAX_CHANNELS
 
 LANE_COUNTS = (1, 2, 4, 8, 16, 32)
@@ -34,8 +33,9 @@ class EngineConfig:
         but cannot be addressed.
     beat_bits : int
         Width of one beat of the instruction stream. The first beat carries byte 0 lowest.
-    mul_latency, add_latency : int
-        Pipeline depth of the fp32 units in clock cycles. Never changes a bit of a result.
+    mul_latency, add_latency, widen_latency, narrow_latency : int
+        Pipeline depth of the fp32 units and converters in clock cycles. Never changes a bit of
+        a result.
 
     Raises
     ------
@@ -49,6 +49,8 @@ class EngineConfig:
     beat_bits: int = 512
     mul_latency: int = 2
     add_latency: int = 3
+    widen_latency: int = 1
+    narrow_latency: int = 1
 
     def __post_init__(self) -> None:
         if self.lanes not in LANE_COUNTS:
@@ -63,6 +65,9 @@ class EngineConfig:
                 )
         if not 1 <= self.mul_latency <= 8:
             raise ValueError(f"mul_latency must be 1 to 8, got {self.mul_latency}")
+        for name in ("widen_latency", "narrow_latency"):
+            if not 1 <= getattr(self, name) <= 4:
+                raise ValueError(f"{name} must be 1 to 4, got {getattr(self, name)}")
         # One of the eight slots of the accumulator's loop is its operand-select register.
         if not 1 <= self.add_latency <= PARTIALS - 1:
             raise ValueError(f"add_latency must be 1 to {PARTIALS - 1}, got {self.add_latency}")
@@ -96,7 +101,14 @@ PRESETS: dict[str, EngineConfig] = {
     "sim": EngineConfig(),
     "wide": EngineConfig(lanes=32),
     "fpga": EngineConfig(
-        lanes=4, sbuf_bytes=1024, psum_bytes=1024, beat_bits=64, mul_latency=8, add_latency=7
+        lanes=4,
+        sbuf_bytes=1024,
+        psum_bytes=1024,
+        beat_bits=64,
+        mul_latency=8,
+        add_latency=7,
+        widen_latency=3,
+        narrow_latency=3,
     ),
 }
 """``tiny`` and ``sim`` are for simulation, ``wide`` for throughput, ``fpga`` fits an ECP5-85F."""

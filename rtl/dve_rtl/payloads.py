@@ -1,0 +1,95 @@
+"""One struct per stage boundary; what travels between the regions of the engine.
+
+The wire layouts of the instructions themselves are derived from ``dve_golden.isa`` (see
+``frontend/layouts.py``); here are the engine's own.
+"""
+
+from amaranth.hdl import Shape, signed
+from amaranth.lib import data, enum
+from dve_golden.isa.enums import Dtype as Dtype  # one meaning of a code on both sides
+
+DTYPE = Shape(4)
+"""A nibble element type code (isa_common.md 2.1)."""
+
+OFFSET = Shape(18)
+"""Byte in partition: a SBUF partition has a stride of 2^18 bytes (isa_common.md 3.2)."""
+
+
+class Handler(enum.Enum, shape=3):
+    """What the front-end table makes of an opcode; the default entry is BAD_OPCODE."""
+
+    BAD_OPCODE = 0
+    GRAD_ACCUMULATE = 1
+    PARAM_LOAD = 2
+    PARAM_LOAD2 = 3
+    LOAD_PARAMETER_RAM = 4
+    BACK_PROP = 5
+
+
+class Pointer(data.Struct):
+    """A start address taken apart (isa_common.md 3.2, 3.3): start partition is 32*quadrant."""
+
+    offset: OFFSET
+    quadrant: 2
+    psum: 1
+
+
+class Walk(data.Struct):
+    """One operand: where it starts, its element type, its nested walk (isa_common.md 4.3).
+
+    Unused dimensions have count 1. Steps are in elements, index 0 is the innermost dimension.
+    """
+
+    start: Pointer
+    dtype: DTYPE
+    step: data.ArrayLayout(signed(16), 3)
+    count: data.ArrayLayout(16, 3)
+
+
+class Operation(data.Struct):
+    """A validated instruction in one form for all structs; validator to sequencer.
+
+    If ``reason`` is not 0 only ``opcode``, ``reason`` and ``accepted_at`` mean anything.
+
+    ======================= ===================== ================ =========== ===========
+    handler                 src0                  src1, dst        imm0        imm1
+    ======================= ===================== ================ =========== ===========
+    GRAD_ACCUMULATE         Om                    d_y, three sums  mean        inv_std
+    PARAM_LOAD              A, B, C               -                mean        -
+    PARAM_LOAD2             B, C                  -                mean        A
+    LOAD_PARAMETER_RAM      entries, in one walk  -                -           -
+    BACK_PROP               activation            d_y, d_x         -           -
+    ======================= ===================== ================ =========== ===========
+    """
+
+    handler: Handler
+    opcode: 8
+    reason: 5  # isa_common.md 5.8; 0 to 16
+    channels: 8  # 1 to 128; 1 for LOAD_PARAMETER_RAM
+    src0: Walk
+    src1: Walk
+    dst: Walk
+    imm0: Pointer
+    imm1: Pointer
+    imm_dtype: DTYPE
+    element_count: 32  # N, a binary32 pattern
+    first_entry: 8  # of LOAD_PARAMETER_RAM
+    serial: 1  # elements of BACK_PROP must be read and written one after the other (4.3)
+    accepted_at: 32  # value of the engine's clock counter when the last beat was accepted
+
+
+class Completion(data.Struct):
+    """End of an instruction, in program order."""
+
+    sequence: 32  # counts from 0
+    opcode: 8
+    reason: 8
+    cycles: 32  # clocks from the later of last beat accepted and previous completion
+
+
+class RegisterRequest(data.Struct):
+    """One access of the register port."""
+
+    index: 6
+    write: 1
+    value: 32
