@@ -1,0 +1,1 @@
+"""Where operands lie: address decode, walks, load and store."""
