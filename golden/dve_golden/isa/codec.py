@@ -5,6 +5,7 @@ Fields travel as a flat mapping of dotted names, for example ``src0.start_addr``
 bit pattern, so that nothing is lost on the way through Python floats.
 """
 
+import struct
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -28,6 +29,50 @@ def walk(record: Record, prefix: str = "", offset: int = 0) -> Iterator[tuple[st
         offset += member.type.bits
 
 
+class _Reader:
+    """A record compiled to one `struct` format, because every executed instruction is decoded."""
+
+    _LETTERS = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        places: list[tuple[str, int | slice, int, int]] = []
+        form, index = "<", 0
+        for name, offset, leaf in walk(record):
+            element = leaf.element if isinstance(leaf, Array) else leaf
+            assert isinstance(element, Scalar)
+            shift = offset % 8
+            if shift == 0:
+                letter = self._LETTERS[max(element.bits, 8)]
+                letter = letter if element.signed else letter.upper()
+                length = leaf.length if isinstance(leaf, Array) else 1
+                form += f"{length}s" if element.kind == "reserved" else f"{length}{letter}"
+                start, index = index, index + (1 if element.kind == "reserved" else length)
+            one = not isinstance(leaf, Array) or element.kind == "reserved"
+            place = index - 1 if one else slice(start, index)
+            mask = (1 << element.bits) - 1 if element.bits < 8 else 0
+            places.append((name, place, shift, mask))
+        self._struct = struct.Struct(form)
+        self._places = tuple(places)
+
+    def read(self, data: bytes) -> Fields:
+        values = self._struct.unpack(data)
+        return {
+            name: values[place] >> shift & mask if mask else values[place]
+            for name, place, shift, mask in self._places
+        }
+
+
+_readers: dict[int, _Reader] = {}
+
+
+def _reader(record: Record) -> _Reader:
+    # By identity: hashing a record walks its whole tree. The reader keeps its record alive.
+    if id(record) not in _readers:
+        _readers[id(record)] = _Reader(record)
+    return _readers[id(record)]
+
+
 def decode_fields(record: Record, data: bytes) -> Fields:
     """Read every field of ``record`` from its bytes.
 
@@ -38,8 +83,7 @@ def decode_fields(record: Record, data: bytes) -> Fields:
     """
     if 8 * len(data) != record.bits:
         raise ValueError(f"{record.name} is {record.bits // 8} bytes long, got {len(data)} bytes")
-    word = int.from_bytes(data, "little")
-    return {name: _get(word, offset, leaf) for name, offset, leaf in walk(record)}
+    return _reader(record).read(data)
 
 
 def encode_fields(record: Record, fields: Mapping[str, Value]) -> bytes:
@@ -95,18 +139,6 @@ def numpy_dtype(wire: Wire) -> np.dtype:
     if wire.bits == 8:
         return np.dtype("u1")
     return np.dtype([(member.name, numpy_dtype(member.type)) for member in wire.members])
-
-
-def _get(word: int, offset: int, leaf: Wire) -> Value:
-    if isinstance(leaf, Scalar):
-        value = word >> offset & (1 << leaf.bits) - 1
-        return value - (1 << leaf.bits) if leaf.signed and value >> leaf.bits - 1 else value
-    assert isinstance(leaf, Array)
-    step = leaf.element.bits
-    values = [_get(word, offset + step * i, leaf.element) for i in range(leaf.length)]
-    if leaf.element.kind == "reserved":
-        return bytes(v for v in values if isinstance(v, int))
-    return tuple(v for v in values if isinstance(v, int))
 
 
 def _put(name: str, leaf: Wire, value: Value) -> int:
