@@ -7,6 +7,7 @@ bit pattern, so that nothing is lost on the way through Python floats.
 
 import struct
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,11 @@ def walk(record: Record, prefix: str = "", offset: int = 0) -> Iterator[tuple[st
         offset += member.type.bits
 
 
+_LETTERS = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+
 class _Reader:
     """A record compiled to one `struct` format, because every executed instruction is decoded."""
-
-    _LETTERS = {8: "b", 16: "h", 32: "i", 64: "q"}
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -43,7 +45,7 @@ class _Reader:
             assert isinstance(element, Scalar)
             shift = offset % 8
             if shift == 0:
-                letter = self._LETTERS[max(element.bits, 8)]
+                letter = _LETTERS[max(element.bits, 8)]
                 letter = letter if element.signed else letter.upper()
                 length = leaf.length if isinstance(leaf, Array) else 1
                 form += f"{length}s" if element.kind == "reserved" else f"{length}{letter}"
@@ -56,7 +58,7 @@ class _Reader:
         self._places = tuple(places)
 
     def read(self, data: bytes) -> Fields:
-        values = self._struct.unpack(data)
+        values: Any = self._struct.unpack(data)
         return {
             name: values[place] >> shift & mask if mask else values[place]
             for name, place, shift, mask in self._places
