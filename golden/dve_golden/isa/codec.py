@@ -55,6 +55,7 @@ class _Reader:
             mask = (1 << element.bits) - 1 if element.bits < 8 else 0
             places.append((name, place, shift, mask))
         self._struct = struct.Struct(form)
+        self.size = self._struct.size
         self._places = tuple(places)
 
     def read(self, data: bytes) -> Fields:
@@ -83,9 +84,10 @@ def decode_fields(record: Record, data: bytes) -> Fields:
     ValueError
         If ``data`` is not exactly as long as the record.
     """
-    if 8 * len(data) != record.bits:
-        raise ValueError(f"{record.name} is {record.bits // 8} bytes long, got {len(data)} bytes")
-    return _reader(record).read(data)
+    reader = _reader(record)
+    if len(data) != reader.size:
+        raise ValueError(f"{record.name} is {reader.size} bytes long, got {len(data)} bytes")
+    return reader.read(data)
 
 
 def encode_fields(record: Record, fields: Mapping[str, Value]) -> bytes:
