@@ -1,0 +1,155 @@
+"""binary32 to storage format (isa_common.md 2.5)."""
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from dve_golden.isa.enums import Dtype
+
+from ..payloads import DTYPE
+from .cuts import Cuts, check_latency
+
+CANONICAL_NAN = {
+    Dtype.FP32: 0x7FC00000,
+    Dtype.FP32R: 0x7FC00000,
+    Dtype.FP16: 0x7E00,
+    Dtype.BF16: 0x7FC0,
+}
+HALF_INFINITY = 0x7C00
+
+
+class Narrow(wiring.Component):
+    """Narrows one binary32 element per clock to its storage format.
+
+    FP16, BF16 and FP32R (1/8/13 bits in a 32-bit container, the low 10 bits zero) are rounded
+    to nearest even with gradual underflow; what rounds beyond the largest finite value becomes
+    Inf of the same sign. FP32 passes. A NaN of any sign and payload becomes the canonical NaN of
+    the format. The type may change with every element; for any other type ``o`` is unspecified.
+
+    Latency ``latency`` clocks, initiation interval 1, no stall.
+
+    Parameters
+    ----------
+    latency : int
+        Clock cycles from ``i`` to ``o``, 1 to 4. Places registers only.
+
+    Members
+    -------
+    dtype : In(4)
+        Element type (isa_common.md 2.1).
+    i : In(32)
+        binary32 pattern.
+    o : Out(32)
+        Element, right-aligned; the upper half of a 16-bit element is zero.
+
+    Raises
+    ------
+    TypeError
+        If ``latency`` is not an integer.
+    ValueError
+        If ``latency`` is out of range.
+    """
+
+    dtype: In(DTYPE)
+    i: In(32)
+    o: Out(32)
+
+    def __init__(self, *, latency: int):
+        self.latency = check_latency(latency)
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        cuts = Cuts(m, self.latency)
+
+        # Step 1: how far FP16 must denormalise. An FP16 exponent is 112 less than the binary32
+        # one, and the least normal one is 1, i.e. 113 here; below that the significand moves
+        # right by 113 - e. From 12 on nothing but sticky is left of the 11 kept bits: 11 puts
+        # the leading one into the guard position, 12 below it.
+        mantissa, exponent = self.i[:23], self.i[23:31]
+        underflow = exponent < 113
+        distance = Mux(exponent < 102, 12, (113 - exponent)[:4])
+        word, dtype, distance, half_exponent, half_overflow, is_nan = cuts.after(
+            1,
+            word=self.i,
+            dtype=self.dtype,
+            distance=Mux(underflow, distance, 0),
+            # One less than the biased exponent: the leading one of the significand adds it.
+            half_exponent=Mux(underflow, 0, exponent - 113)[:5],
+            # 143 = 127 + 16 is twice the binade of the largest finite; below it, rounding up
+            # to Inf is a carry into the exponent. Inf itself is here too.
+            half_overflow=exponent >= 143,
+            is_nan=exponent.all() & mantissa.any(),
+        )
+
+        # Step 2: denormalise for FP16. Twelve bits below the significand catch what is moved
+        # out. The hidden one of binary32 zero and subnormals does no harm: distance 12 makes it
+        # sticky only, and a sticky bit without guard rounds to zero.
+        significand = Signal(36)
+        m.d.comb += significand.eq(Cat(C(0, 12), word[:23], C(1, 1)) >> distance)
+        word, dtype, half_exponent, half_overflow, is_nan, significand = cuts.after(
+            2,
+            word=word,
+            dtype=dtype,
+            half_exponent=half_exponent,
+            half_overflow=half_overflow,
+            is_nan=is_nan,
+            significand=significand,
+        )
+
+        # Step 3: keep the bits of the format, decide the direction. Exponent and mantissa of
+        # BF16 and FP32R are a prefix of binary32's, so rounding acts on the pattern: subnormals
+        # need no extra case, and a carry reaches Inf by itself.
+        kept = Signal(31)
+        guard = Signal()
+        sticky = Signal()
+        last = Signal()
+        unit = Signal(11)  # weight of an increment in `kept`: bit 0, or bit 10 for FP32R
+        canonical = Signal(31)
+        with m.Switch(dtype):
+            with m.Case(Dtype.FP16):
+                m.d.comb += [
+                    kept.eq((half_exponent << 10) + significand[25:]),
+                    last.eq(significand[25]),
+                    guard.eq(significand[24]),
+                    sticky.eq(significand[:24].any()),
+                    unit.eq(1),
+                ]
+            with m.Case(Dtype.BF16):
+                m.d.comb += [
+                    kept.eq(word[16:31]),
+                    last.eq(word[16]),
+                    guard.eq(word[15]),
+                    sticky.eq(word[:15].any()),
+                    unit.eq(1),
+                ]
+            with m.Case(Dtype.FP32R):
+                m.d.comb += [
+                    kept.eq(Cat(C(0, 10), word[10:31])),
+                    last.eq(word[10]),
+                    guard.eq(word[9]),
+                    sticky.eq(word[:9].any()),
+                    unit.eq(1 << 10),
+                ]
+            with m.Default():
+                m.d.comb += kept.eq(word[:31])
+        with m.Switch(dtype):
+            for code, pattern in CANONICAL_NAN.items():
+                with m.Case(code):
+                    m.d.comb += canonical.eq(pattern)
+
+        is_half = dtype == Dtype.FP16
+        is_short = is_half | (dtype == Dtype.BF16)
+        replaced = is_nan | (is_half & half_overflow)
+        kept, increment, sign_low, sign_high = cuts.after(
+            3,
+            kept=Mux(replaced, Mux(is_nan, canonical, HALF_INFINITY), kept),
+            increment=Mux(~replaced & guard & (sticky | last), unit, 0),
+            sign_low=word[31] & is_short & ~is_nan,
+            sign_high=word[31] & ~is_short & ~is_nan,
+        )
+
+        # Step 4: round and put the sign in its place. A 16-bit result never reaches bit 15.
+        magnitude = (kept + increment)[:31]
+        (result,) = cuts.after(4, result=Cat(magnitude, sign_high) | (sign_low << 15))
+        m.d.comb += self.o.eq(result)
+        return m
