@@ -1,0 +1,92 @@
+"""Directories built once and shared: atomic, locked across processes, bounded in size.
+
+An entry is a directory. It is filled under a temporary name and renamed, so that a reader never
+sees half of one, whatever kills the writer. A lock file per entry lets the workers of a parallel
+test run wait for the first instead of building the same thing.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dve_cosim.errors import CosimError
+
+
+def cache_root() -> Path:
+    """``$DVE_CACHE``, or ``opendve`` in the user's cache directory. Not created here."""
+    if chosen := os.environ.get("DVE_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "opendve"
+
+
+def cached(kind: str, key: str, fill: Callable[[Path], None], *, keep: int) -> Path:
+    """The directory ``kind/key`` of the cache, filled by ``fill`` if it is not there yet.
+
+    Parameters
+    ----------
+    kind : str
+        Family of entries.
+    key : str
+        Everything the content depends on, hashed.
+    fill : callable
+        Called with an empty directory; an exception leaves no entry.
+    keep : int
+        Least recently used entries of the family beyond this number are removed.
+
+    Raises
+    ------
+    CosimError
+        If the cache cannot be written.
+    """
+    family = cache_root() / kind
+    entry = family / key
+    if not entry.is_dir():
+        try:
+            family.mkdir(parents=True, exist_ok=True)
+            with _lock(family / f"{key}.lock"):
+                if not entry.is_dir():
+                    _fill(family, entry, fill)
+                    _prune(family, keep, entry)
+        except OSError as error:
+            raise CosimError(
+                f"cannot write the cache {family}: {error.strerror or error}; "
+                "set DVE_CACHE to a directory with room"
+            ) from error
+    with suppress(OSError):  # a read-only cache still serves
+        os.utime(entry)  # marks it as recently used
+    return entry
+
+
+def _fill(family: Path, entry: Path, fill: Callable[[Path], None]) -> None:
+    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=family))
+    try:
+        fill(draft)
+        draft.rename(entry)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold an advisory lock; the kernel drops it when its holder dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _prune(family: Path, keep: int, newest: Path) -> None:
+    entries = [
+        path
+        for path in family.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and path != newest
+    ]
+    entries.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in entries[max(keep - 1, 0) :]:
+        shutil.rmtree(old, ignore_errors=True)
+        (family / f"{old.name}.lock").unlink(missing_ok=True)

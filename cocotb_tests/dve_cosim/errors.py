@@ -1,0 +1,5 @@
+"""The one exception that leaves this library."""
+
+
+class CosimError(Exception):
+    """A build or a simulation failed; the message is one line that names the next step."""
