@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dve_golden.isa.enums import REGISTERS
+
+Registers = Sequence[int] | NDArray[np.uint32]
+"""The 64 address registers, unsigned 32-bit."""
 
 PARTITIONS = 128
 """Partitions of either memory."""
@@ -21,9 +27,15 @@ ADDRESS_BITS = 29
 SBUF_BASE = 0x000_0000
 SBUF_STRIDE = 0x4_0000
 SBUF_ACTIVE = 0x3_8000
+"""Bytes of an SBUF partition that hold storage; the stride is larger."""
+
 PSUM_BASE = 0x200_0000
 PSUM_STRIDE = 0x8000
 PSUM_ACTIVE = 0x4000
+"""Bytes of a PSUM partition that hold storage."""
+
+WORD_BYTES = 8
+"""Native word of both memories; an aligned element lies inside one word."""
 
 _SBUF_END = SBUF_BASE + PARTITIONS * SBUF_STRIDE
 _PSUM_END = PSUM_BASE + PARTITIONS * PSUM_STRIDE
@@ -55,7 +67,7 @@ class Geometry:
     Raises
     ------
     ValueError
-        If a size is not positive.
+        If a size is not a positive number of whole words.
     """
 
     sbuf_bytes: int = 64 * 1024
@@ -63,8 +75,10 @@ class Geometry:
 
     def __post_init__(self) -> None:
         for name, size in (("sbuf_bytes", self.sbuf_bytes), ("psum_bytes", self.psum_bytes)):
-            if size <= 0:
-                raise ValueError(f"{name} must be positive, got {size}")
+            if size <= 0 or size % WORD_BYTES:
+                raise ValueError(
+                    f"{name} must be a positive multiple of {WORD_BYTES} bytes, got {size}"
+                )
 
     @property
     def sbuf_active(self) -> int:
@@ -110,7 +124,7 @@ def is_register_form(word: int) -> bool:
     return word >> ADDRESS_BITS == _MODE_REGISTER and word & 0xFF_FFFF < REGISTERS
 
 
-def resolve(word: int, registers: Sequence[int]) -> int | None:
+def resolve(word: int, registers: Registers) -> int | None:
     """The byte address that an ADDR4 word stands for; None is reason 13, addressing mode.
 
     Parameters
@@ -118,7 +132,7 @@ def resolve(word: int, registers: Sequence[int]) -> int | None:
     word
         The 32 bits of the operand: an immediate address, or the number of an address register.
     registers
-        The address registers, unsigned 32-bit.
+        The address registers.
     """
     if word >> ADDRESS_BITS == 0:
         return word

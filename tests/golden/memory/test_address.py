@@ -70,7 +70,7 @@ def test_resolve(word, address):
 
 
 def test_resolve_reads_numpy_registers_as_python_integers():
-    assert type(resolve(0x8000_0005, np.array(REGISTERS, np.uint32))) is int  # type: ignore[arg-type]
+    assert type(resolve(0x8000_0005, np.array(REGISTERS, np.uint32))) is int
 
 
 def test_register_form():
@@ -95,7 +95,7 @@ def test_geometry_is_capped_by_the_generation():
     assert (small.active(Region.SBUF), small.active(Region.PSUM)) == (1024, 512)
 
 
-@pytest.mark.parametrize("sizes", [{"sbuf_bytes": 0}, {"psum_bytes": -1}])
-def test_geometry_refuses_empty_memories(sizes):
+@pytest.mark.parametrize("sizes", [{"sbuf_bytes": 0}, {"psum_bytes": -8}, {"psum_bytes": 1020}])
+def test_geometry_refuses_no_or_broken_words(sizes):
     with pytest.raises(ValueError, match=next(iter(sizes))):
         Geometry(**sizes)
