@@ -1,0 +1,25 @@
+"""What each legal instruction does: one handler per opcode, in a visible table."""
+
+from collections.abc import Callable
+
+from dve_golden.execute.back_prop import back_prop
+from dve_golden.execute.grad_accumulate import grad_accumulate, grad_accumulate2
+from dve_golden.execute.operands import Operands
+from dve_golden.execute.parameter_load import (
+    load_parameter_ram,
+    load_parameters,
+    load_parameters2,
+)
+from dve_golden.isa.enums import Opcode
+from dve_golden.state import State
+
+Handler = Callable[[State, Operands], None]
+
+HANDLERS: dict[Opcode, Handler] = {
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE: grad_accumulate,
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE2: grad_accumulate2,
+    Opcode.BATCH_NORM_PARAM_LOAD: load_parameters,
+    Opcode.BATCH_NORM_PARAM_LOAD2: load_parameters2,
+    Opcode.LOAD_PARAMETER_RAM: load_parameter_ram,
+    Opcode.BATCH_NORM_BACK_PROP: back_prop,
+}

@@ -1,0 +1,1 @@
+"""binary32 arithmetic of one lane, vectorised: formulas, fold, reciprocal."""
