@@ -1,0 +1,70 @@
+"""Where the pipeline registers of a unit go."""
+
+from itertools import combinations, pairwise
+from types import SimpleNamespace
+
+from amaranth import *
+from amaranth.hdl import ValueLike
+
+
+def place_registers(depths: tuple[int, ...], latency: int) -> tuple[bool, ...]:
+    """Which stages end in a register.
+
+    Parameters
+    ----------
+    depths : tuple of int
+        Estimated logic depth of each stage, in levels of 4-input tables.
+    latency : int
+        Registers to place, 1 to ``len(depths)``. The last stage always has one.
+
+    Returns
+    -------
+    tuple of bool
+        One flag per stage. Of all placements the one with the shallowest deepest segment, and
+        among those the most even one.
+
+    Raises
+    ------
+    ValueError
+        If ``latency`` is out of range.
+    """
+    stages = len(depths)
+    if not 1 <= latency <= stages:
+        raise ValueError(f"latency must be 1 to {stages}, got {latency}")
+
+    def unevenness(cuts: tuple[int, ...]) -> tuple[int, int]:
+        edges = (0, *cuts, stages)
+        segments = [sum(depths[a:b]) for a, b in pairwise(edges)]
+        return max(segments), sum(depth * depth for depth in segments)
+
+    cuts = min(combinations(range(1, stages), latency - 1), key=unevenness)
+    return tuple(stage + 1 in (*cuts, stages) for stage in range(stages))
+
+
+class Stages:
+    """The boundaries of a chain of stages, closed one after the other.
+
+    Parameters
+    ----------
+    m : Module
+        Where the registers are made; they are in the ``sync`` domain and have no reset.
+    registers : sequence of bool
+        Whether each boundary is a register, or only names its values.
+    """
+
+    def __init__(self, m: Module, registers: tuple[bool, ...]):
+        self._m = m
+        self._registers = registers
+        self._closed = 0
+
+    def close(self, **values: ValueLike) -> SimpleNamespace:
+        """End a stage; the result holds ``values``, under their names, for the next stage."""
+        registered = self._registers[self._closed]
+        self._closed += 1
+        outputs = SimpleNamespace()
+        for name, value in values.items():
+            shape = value.shape() if isinstance(value, Value) else Value.cast(value).shape()
+            output = Signal(shape, name=f"{name}_{self._closed}", reset_less=registered)
+            self._m.d["sync" if registered else "comb"] += output.eq(value)
+            setattr(outputs, name, output)
+        return outputs
