@@ -26,30 +26,30 @@ class Float(data.Struct):
     exponent: EXPONENT_BITS
     sign: 1
 
-    def is_special(self) -> Value:
+    def is_special(self):
         """Infinity or NaN."""
         return self.exponent.all()
 
-    def is_subnormal_or_zero(self) -> Value:
+    def is_subnormal_or_zero(self):
         return ~self.exponent.any()
 
-    def is_zero(self) -> Value:
+    def is_zero(self):
         return ~self.magnitude().any()
 
-    def is_infinite(self) -> Value:
+    def is_infinite(self):
         return self.is_special() & ~self.fraction.any()
 
-    def is_nan(self) -> Value:
+    def is_nan(self):
         return self.is_special() & self.fraction.any()
 
-    def magnitude(self) -> Value:
+    def magnitude(self):
         """Pattern without its sign; magnitudes of numbers order as unsigned integers."""
         return self.as_value()[: EXPONENT_BITS + FRACTION_BITS]
 
-    def significand(self) -> Value:
+    def significand(self):
         """24 bits: the hidden bit above the fraction."""
         return Cat(self.fraction, self.exponent.any())
 
-    def biased_exponent(self) -> Value:
+    def biased_exponent(self):
         """Exponent field, with 1 for subnormals: they share the scale of the smallest normals."""
         return Cat(self.exponent[0] | self.is_subnormal_or_zero(), self.exponent[1:])

@@ -9,7 +9,7 @@ ROUNDED_BITS = FRACTION_BITS + EXPONENT_BITS + 1
 """Fraction, exponent field and its overflow bit."""
 
 
-def leading_zeros(m: Module, value: Value) -> Value:
+def leading_zeros(m: Module, value):
     """Zeros above the most significant one of ``value``.
 
     A parallel-prefix OR fills all bits below the leading one in log2(width) levels of full-width
@@ -35,9 +35,7 @@ def leading_zeros(m: Module, value: Value) -> Value:
     return Cat((leading_one & positions(bit)).any() for bit in range(ceil_log2(width)))
 
 
-def round_nearest_even(
-    exponent_below: Value, significand: Value, guard: Value, sticky: Value
-) -> Value:
+def round_nearest_even(exponent_below, significand, guard, sticky):
     """Round a significand and join it with its exponent field in one addition.
 
     The hidden bit of ``significand`` adds 1 to the field, so ``exponent_below`` is the field minus
@@ -46,11 +44,11 @@ def round_nearest_even(
 
     Parameters
     ----------
-    exponent_below : Value
+    exponent_below
         Exponent field minus 1, up to 9 bits.
-    significand : Value
+    significand
         24 bits, hidden bit included.
-    guard, sticky : Value
+    guard, sticky
         The first bit below the significand, and whether any bit below that is set.
 
     Returns
@@ -63,9 +61,7 @@ def round_nearest_even(
     return joined[:ROUNDED_BITS]
 
 
-def select_result(
-    *, sign: Value, rounded: Value, zero: Value, infinite: Value, nan: Value
-) -> Value:
+def select_result(*, sign, rounded, zero, infinite, nan):
     """Pattern of the result: NaN before infinity before zero before the rounded number."""
     overflow = rounded[FRACTION_BITS:] >= MAX_FIELD
     magnitude = Mux(

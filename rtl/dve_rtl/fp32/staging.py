@@ -4,7 +4,6 @@ from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 from amaranth import *
-from amaranth.hdl import ValueLike
 
 
 def place_registers(depths: tuple[int, ...], latency: int) -> tuple[bool, ...]:
@@ -57,7 +56,7 @@ class Stages:
         self._registers = registers
         self._closed = 0
 
-    def close(self, **values: ValueLike) -> SimpleNamespace:
+    def close(self, **values) -> SimpleNamespace:
         """End a stage; the result holds ``values``, under their names, for the next stage."""
         registered = self._registers[self._closed]
         self._closed += 1
