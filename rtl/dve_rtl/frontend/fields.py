@@ -1,0 +1,106 @@
+"""Rules on single fields: everything but addresses, counts and walks (isa_common.md 5.8)."""
+
+from collections.abc import Iterable
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from dve_golden.isa.enums import (
+    INST_WORD_LEN,
+    MAX_CHANNELS,
+    PARAMETER_RAM_ENTRIES,
+    REGISTER_OPERAND,
+    REGISTERS,
+    Reason,
+    UpdateMode,
+    WaitMode,
+)
+
+from dve_rtl.frontend.decode import Candidate, Slot
+from dve_rtl.frontend.faults import fault_layout
+from dve_rtl.frontend.rules import RULES, Rules
+from dve_rtl.payloads import Handler
+
+
+def among(code, legal: Iterable[int]) -> Value:
+    """Whether a code is one of ``legal``; no code is when ``legal`` is empty."""
+    return Value.cast(code).matches(*sorted(int(value) for value in legal))
+
+
+FieldFaults = fault_layout(
+    Reason.OPCODE,
+    Reason.LENGTH,
+    Reason.WAIT,
+    Reason.UPDATE,
+    Reason.DTYPE,
+    Reason.OPERATOR,
+    Reason.PARTITION,
+    Reason.RESERVED,
+    Reason.IMMEDIATE,
+)
+
+
+class FieldCheck(wiring.Component):
+    """Judges the fields that need no arithmetic. Combinational.
+
+    Members
+    -------
+    i : In(Candidate)
+        The record in normal form.
+    faults : Out(FieldFaults)
+        Reasons 1 to 6 and 15 in full; 9 for the channel count; 16 for selectors, the element
+        count and the range of Parameter RAM entries.
+    """
+
+    i: In(Candidate)
+    faults: Out(FieldFaults)
+
+    def elaborate(self, platform):
+        m = Module()
+        i, faults = self.i, self.faults
+        sem_register_bad = i.semaphore_value[:8] >= REGISTERS
+        exponent = i.element_count[23:31]
+        m.d.comb += [
+            faults.opcode.eq(i.handler == Handler.BAD_OPCODE),
+            faults.length.eq(i.inst_word_len != INST_WORD_LEN),
+            faults.wait.eq(self._mode_fault(i.wait_mode, WaitMode, sem_register_bad)),
+            faults.update.eq(self._mode_fault(i.update_mode, UpdateMode, sem_register_bad)),
+            faults.operator.eq(i.op != 0),
+            faults.partition.eq((i.channels == 0) | (i.channels > MAX_CHANNELS)),
+            faults.reserved.eq(i.reserved),
+        ]
+        selector_bad = Signal()
+        with m.Switch(i.opcode):
+            for opcode, rules in RULES.items():
+                with m.Case(opcode):
+                    m.d.comb += [
+                        faults.dtype.eq(self._dtype_fault(rules)),
+                        selector_bad.eq(self._selector_fault(rules)),
+                    ]
+
+        entry_count = i.operands[Slot.SRC0].count[0]
+        entries_bad = (i.handler == Handler.LOAD_PARAMETER_RAM) & (
+            (entry_count > PARAMETER_RAM_ENTRIES)
+            | (i.first_entry + entry_count > PARAMETER_RAM_ENTRIES)
+        )
+        m.d.comb += faults.immediate.eq(selector_bad | exponent.all() | entries_bad)
+        return m
+
+    @staticmethod
+    def _mode_fault(mode, defined, register_bad) -> Value:
+        takes_register = (mode & REGISTER_OPERAND).any()
+        return ~among(mode, defined) | (takes_register & register_bad)
+
+    def _dtype_fault(self, rules: Rules) -> Value:
+        legal = {Slot.SRC0: rules.sources, Slot.SRC1: rules.sources, Slot.DST: rules.results}
+        faults = [
+            self.i.operands[slot].used & ~among(self.i.operands[slot].dtype, dtypes)
+            for slot, dtypes in legal.items()
+        ]
+        if rules.immediates:
+            faults.append(~among(self.i.imm_dtype, rules.immediates))
+        return Cat(*faults).any()
+
+    def _selector_fault(self, rules: Rules) -> Value:
+        immediates = [self.i.immediates[index] for index in range(len(self.i.immediates))]
+        return Cat(*(imm.used & ~among(imm.source, rules.selectors) for imm in immediates)).any()
