@@ -93,3 +93,44 @@ class RegisterRequest(data.Struct):
     index: 6
     write: 1
     value: 32
+
+
+class SlotKind(enum.Enum, shape=4):
+    """What an issue slot carries through the lanes."""
+
+    IDLE = 0
+    ELEMENT = 1  # one element of both sources
+    PREPARE = 2  # prefactor of the coming pass; reads no memory
+    IMM_MEAN = 3  # immediates of GradAccumulate
+    IMM_SCALE = 4
+    LOAD_MEAN = 5  # parameters into the lane state; N goes with the mean
+    LOAD_A = 6
+    LOAD_B = 7
+    LOAD_C = 8
+    LOAD_ENTRY = 9  # one entry of the Parameter RAM
+
+
+class Slot(data.Struct):
+    """One issue slot; one per clock, never stalled, shared by all lanes."""
+
+    kind: SlotKind
+    group: 7  # channel group; 128 of them with one lane
+    last: 1  # last element of a pass
+    final: 1  # last slot of the instruction
+
+
+class Read(data.Struct):
+    """One memory read of a slot."""
+
+    offset: OFFSET
+    row: 7  # partition // lanes
+    psum: 1
+    dtype: DTYPE
+
+
+class Issue(data.Struct):
+    """A slot with its memory reads; sequencer to lanes."""
+
+    slot: Slot
+    read0: Read
+    read1: Read

@@ -1,0 +1,202 @@
+"""Top: wires the regions, nothing else."""
+
+from amaranth import *
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+from dve_golden.isa.enums import REGISTERS
+
+from dve_rtl.completion import CompletionPort
+from dve_rtl.config import EngineConfig
+from dve_rtl.fp32.reciprocal import Reciprocal
+from dve_rtl.frontend.frontend import FrontEnd
+from dve_rtl.host import HostPort, Space, request_layout
+from dve_rtl.lane import Lane
+from dve_rtl.lane_control import LaneControl
+from dve_rtl.memory.store import Store
+from dve_rtl.payloads import Completion, RegisterRequest
+from dve_rtl.sequencer import Sequencer
+
+LANE_MODULE = "dve_lane"
+
+
+class Engine(wiring.Component):
+    """The batch-norm path of the vector engine.
+
+    One instruction executes at a time, in order; the next one is gathered and validated meanwhile.
+    GradAccumulate and BackProp take one element per lane and clock. At reset the streams are
+    empty; memories, lane state and registers keep what they hold (power-on: zero, and the
+    Parameter RAM its reciprocals).
+
+    Parameters
+    ----------
+    config : EngineConfig
+    portable : bool
+        Describe everything in Amaranth, for its simulator, instead of instantiating the lane
+        module and the RAM primitive of the exported Verilog.
+
+    Members
+    -------
+    instruction : In(stream.Signature(beat_bits))
+        64-byte records in beats; the first beat carries byte 0 in its lowest bits.
+    completion : Out(stream.Signature(Completion))
+        One for each record, in order.
+    host_request : In(stream.Signature(request_layout(config)))
+    host_response : Out(stream.Signature(64 * lanes))
+        Memories, lane state and Parameter RAM (see ``host.py``).
+    register_request : In(stream.Signature(RegisterRequest))
+    register_response : Out(stream.Signature(32))
+        Address registers; one response for each read.
+    idle : Out(1)
+        No instruction executes or waits to.
+    """
+
+    def __init__(self, config: EngineConfig, *, portable: bool = False):
+        self.config = config
+        self.portable = portable
+        super().__init__(
+            {
+                "instruction": In(stream.Signature(config.beat_bits)),
+                "completion": Out(stream.Signature(Completion)),
+                "host_request": In(stream.Signature(request_layout(config))),
+                "host_response": Out(stream.Signature(64 * config.lanes)),
+                "register_request": In(stream.Signature(RegisterRequest)),
+                "register_response": Out(stream.Signature(32)),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        now = Signal(32)
+        m.d.sync += now.eq(now + 1)
+
+        m.submodules.frontend = frontend = FrontEnd(config)
+        m.submodules.sequencer = sequencer = Sequencer(config)
+        m.submodules.control = control = LaneControl(config)
+        m.submodules.store = store = Store(config)
+        m.submodules.host = host = HostPort(config)
+        m.submodules.reciprocal = reciprocal = Reciprocal()
+        m.submodules.completion_port = completion = CompletionPort()
+
+        wiring.connect(m, wiring.flipped(self.instruction), frontend.beats)
+        wiring.connect(m, frontend.o, sequencer.i)
+        wiring.connect(m, wiring.flipped(self.host_request), host.request)
+        wiring.connect(m, host.response, wiring.flipped(self.host_response))
+        wiring.connect(m, completion.o, wiring.flipped(self.completion))
+        self._registers(m, frontend)
+        self._reciprocals(m, sequencer, host, reciprocal)
+
+        op = sequencer.i.p
+        instruction = control.instruction
+        m.d.comb += [
+            frontend.now.eq(now),
+            self.idle.eq(sequencer.idle & ~sequencer.i.valid),
+            # sequencer
+            sequencer.hold.eq(host.hold),
+            sequencer.stored.eq(store.write.valid),
+            sequencer.done.eq(store.done | control.loaded),
+            sequencer.taken.eq(completion.ready),
+            # completion
+            completion.valid.eq(sequencer.completed),
+            completion.opcode.eq(op.opcode),
+            completion.reason.eq(op.reason),
+            completion.accepted_at.eq(op.accepted_at),
+            completion.now.eq(now),
+            # lane control
+            instruction.handler.eq(op.handler),
+            instruction.channels.eq(op.channels),
+            instruction.dst_dtype.eq(op.dst.dtype),
+            instruction.element_count.eq(op.element_count),
+            instruction.recip_value.eq(sequencer.recip_value),
+            instruction.first_entry.eq(op.first_entry),
+            control.begin.eq(sequencer.begin),
+            control.issue.eq(sequencer.issue),
+            control.write.eq(store.write),
+            control.host.eq(host.access),
+            control.host_psum.eq(host.request.p.space == Space.PSUM),
+            control.host_row.eq(host.request.p.row),
+            control.host_word.eq(host.request.p.word),
+            control.host_entry.eq(host.request.p.data[:32]),
+            control.host_n.eq(host.n_value),
+            control.host_recip.eq(host.recip_value),
+            # store
+            store.dst.eq(op.dst),
+            store.channels.eq(op.channels),
+            store.begin.eq(sequencer.begin),
+            store.result.eq(control.result),
+            # host
+            host.reading.eq(control.reading),
+            host.writing.eq(store.write.valid),
+            host.idle.eq(sequencer.idle),
+        ]
+        self._lanes(m, control, store, host)
+        return m
+
+    def _lanes(self, m, control, store, host):
+        state_enable = Mux(control.control.value_from_host, host.lane_enable, control.state_enable)
+        for index in range(self.config.lanes):
+            sums_valid = Signal(name=f"sums_valid_{index}")
+            element = Signal(32, name=f"element_{index}")
+            inputs = {
+                "control": control.control,
+                "state_enable": state_enable[index],
+                "store_enable": store.enable[index],
+                "host_data": host.request.p.data.word_select(index, 64),
+                "host_bytes": host.request.p.byte_enable.word_select(index, 8),
+            }
+            outputs = {
+                "sums_valid": sums_valid,
+                "element": element,
+                "host_word": host.words.word_select(index, 64),
+            }
+            if self.portable:
+                m.submodules[f"lane_{index}"] = lane = Lane(self.config, primitive_ram=False)
+                m.d.comb += [getattr(lane, name).eq(value) for name, value in inputs.items()]
+                m.d.comb += [value.eq(getattr(lane, name)) for name, value in outputs.items()]
+            else:
+                word = Signal(64, name=f"host_word_{index}")
+                m.d.comb += outputs["host_word"].eq(word)
+                m.submodules[f"lane_{index}"] = Instance(
+                    LANE_MODULE,
+                    i_clk=ClockSignal(),
+                    i_rst=ResetSignal(),
+                    **{f"i_{name}": Value.cast(value) for name, value in inputs.items()},
+                    **{f"o_{name}": v for name, v in (outputs | {"host_word": word}).items()},
+                )
+            if index == 0:  # all lanes do the same in the same clock: one speaks for all
+                m.d.comb += [control.sums_valid.eq(sums_valid), control.element.eq(element)]
+
+    def _registers(self, m, frontend):
+        """Address registers: read by the validator, written and read by the host."""
+        m.submodules.registers = registers = memory.Memory(
+            shape=unsigned(32), depth=REGISTERS, init=[]
+        )
+        write = registers.write_port()
+        operand = registers.read_port(domain="comb")
+        view = registers.read_port(domain="comb")
+        request, response = self.register_request, self.register_response
+        free = ~response.valid | response.ready
+        m.d.comb += [
+            operand.addr.eq(frontend.register_index),
+            frontend.register_value.eq(operand.data),
+            view.addr.eq(request.p.index),
+            request.ready.eq(request.p.write | free),
+            write.addr.eq(request.p.index),
+            write.data.eq(request.p.value),
+            write.en.eq(request.valid & request.p.write),
+        ]
+        with m.If(free):
+            m.d.sync += [
+                response.valid.eq(request.valid & ~request.p.write),
+                response.p.eq(view.data),
+            ]
+
+    def _reciprocals(self, m, sequencer, host, reciprocal):
+        """One unit serves parameter loads and, between instructions, host writes of N."""
+        with m.If(sequencer.idle):
+            wiring.connect(m, host.count, reciprocal.i)
+            wiring.connect(m, reciprocal.o, host.recip)
+        with m.Else():
+            wiring.connect(m, sequencer.count, reciprocal.i)
+            wiring.connect(m, reciprocal.o, sequencer.recip)

@@ -1,0 +1,282 @@
+"""Control of the lanes: each slot's orders, delivered in the clock in which they count."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from dve_rtl.config import EngineConfig
+from dve_rtl.host import HostAccess
+from dve_rtl.lane import (
+    LOAD_LATENCY,
+    HostField,
+    LaneProgram,
+    Result,
+    control_layout,
+    psum_address_bits,
+    sbuf_address_bits,
+)
+from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PARAMETERS, PREPARE, Schedule
+from dve_rtl.memory.store import MemoryWrite, active_lanes
+from dve_rtl.payloads import DTYPE, Handler, Issue, SlotKind
+
+PARAMETER_LATENCY = {name: 2 if name == "recip" else 1 for name in PARAMETERS}
+"""Clocks from a group at the lane state to the value (see ``lane_state.py``)."""
+
+LOADS = {
+    "write_mean": (SlotKind.IMM_MEAN, SlotKind.LOAD_MEAN),
+    "write_scale": (SlotKind.IMM_SCALE, SlotKind.LOAD_C),
+    "write_a": (SlotKind.LOAD_A,),
+    "write_b": (SlotKind.LOAD_B,),
+    "write_n": (SlotKind.LOAD_MEAN,),
+}
+"""Slots that write a parameter when their element arrives."""
+
+IMMEDIATES = (SlotKind.IMM_MEAN, SlotKind.IMM_SCALE)
+READS_NOTHING = (SlotKind.IDLE, SlotKind.PREPARE)
+
+
+class Instruction(data.Struct):
+    """What is the same for all slots of an instruction."""
+
+    handler: Handler
+    channels: 8
+    dst_dtype: DTYPE
+    element_count: 32
+    recip_value: 32
+    first_entry: 8
+
+
+class LaneControl(wiring.Component):
+    """Delays slots and taps them where units, state and memories need them.
+
+    Parameters
+    ----------
+    config : EngineConfig
+
+    Members
+    -------
+    instruction : In(Instruction), begin : In(1)
+        Constant while it executes; its first clock.
+    issue : In(Issue)
+        Slot of this clock.
+    write : In(MemoryWrite)
+        The store's memory write.
+    host : In(HostAccess), host_psum, host_row, host_word, host_entry, host_n, host_recip
+        The host's access.
+    element : In(32), sums_valid : In(1)
+        Of lane 0, which stands for all.
+    control : Out(control_layout(config))
+    state_enable : Out(lanes)
+        Lanes whose parameters are written by a slot.
+    result : Out(1)
+        A result enters the narrowing converter; for the store.
+    reading : Out(1)
+        The slot of this clock uses read port 0.
+    loaded : Out(1)
+        The last parameter of a load has been written.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self.config = config
+        self.schedule = Schedule(config)
+        super().__init__(
+            {
+                "instruction": In(Instruction),
+                "begin": In(1),
+                "issue": In(Issue),
+                "write": In(MemoryWrite),
+                "host": In(HostAccess),
+                "host_psum": In(1),
+                "host_row": In(7),
+                "host_word": In(15),
+                "host_entry": In(32),
+                "host_n": In(32),
+                "host_recip": In(32),
+                "element": In(32),
+                "sums_valid": In(1),
+                "control": Out(control_layout(config)),
+                "state_enable": Out(config.lanes),
+                "result": Out(1),
+                "reading": Out(1),
+                "loaded": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        config, schedule, control = self.config, self.schedule, self.control
+        arrival = LOAD_LATENCY + config.widen_latency
+        back_prop = Signal()
+        m.d.comb += [
+            back_prop.eq(self.instruction.handler == Handler.BACK_PROP),
+            control.program.eq(back_prop),
+        ]
+
+        slots = [self.issue.slot]
+        for clock in range(arrival + schedule.result):
+            slot = Signal(slots[0].shape(), name=f"slot_{clock + 1}")
+            m.d.sync += slot.eq(slots[-1])
+            slots.append(slot)
+
+        self._addresses(m)
+        self._parameter_reads(m, slots, arrival, back_prop)
+        self._parameter_writes(m, slots[arrival])
+        self._entries(m, slots[arrival])
+
+        summing = slots[arrival + schedule.start(GRAD_ACCUMULATE, "acc0")]
+        multiplying = slots[arrival + schedule.start(PREPARE, "mul2")]
+        resulting = slots[arrival + schedule.result]
+        m.d.comb += [
+            control.sum_valid.eq(~back_prop & (summing.kind == SlotKind.ELEMENT)),
+            control.sum_last.eq(summing.last),
+            control.prepare.eq(multiplying.kind == SlotKind.PREPARE),
+            control.write_prefactor.eq(resulting.kind == SlotKind.PREPARE),
+            control.prefactor_group.eq(resulting.group),
+        ]
+        self._results(m, back_prop & (resulting.kind == SlotKind.ELEMENT), back_prop)
+        return m
+
+    def _addresses(self, m):
+        """Memory reads and writes: the slot's and the store's, or the host's in their absence."""
+        control, host = self.control, self.host
+        read0, read1 = self.issue.read0, self.issue.read1
+        m.d.comb += [
+            self.reading.eq(~_is(self.issue.slot.kind, READS_NOTHING)),
+            control.sbuf_read0.eq(self._sbuf_address(read0.row, read0.offset[3:])),
+            control.sbuf_read1.eq(self._sbuf_address(read1.row, read1.offset[3:])),
+            # Two PSUM sources are illegal, so one read port serves both.
+            control.psum_read.eq(
+                Mux(
+                    read0.psum,
+                    self._psum_address(read0.row, read0.offset[3:]),
+                    self._psum_address(read1.row, read1.offset[3:]),
+                )
+            ),
+        ]
+        with m.If(host.memory_read):
+            m.d.comb += [
+                control.sbuf_read0.eq(self._sbuf_address(self.host_row, self.host_word)),
+                control.psum_read.eq(self._psum_address(self.host_row, self.host_word)),
+            ]
+        for read, load, widen in (
+            (read0, control.load0, control.widen0),
+            (read1, control.load1, control.widen1),
+        ):
+            m.d.sync += [
+                load.psum.eq(read.psum),
+                load.byte.eq(read.offset[:3]),
+                load.dtype.eq(read.dtype),
+                widen.eq(load.dtype),
+            ]
+
+        write = self.write
+        m.d.comb += [
+            control.store_dtype.eq(self.instruction.dst_dtype),
+            control.store_byte.eq(write.offset[:3]),
+            control.store_from_host.eq(host.memory_write),
+            control.host_field.eq(host.field),
+        ]
+        with m.If(host.memory_write):
+            m.d.comb += [
+                control.sbuf_write.eq(~self.host_psum),
+                control.psum_write.eq(self.host_psum),
+                control.sbuf_write_address.eq(self._sbuf_address(self.host_row, self.host_word)),
+                control.psum_write_address.eq(self._psum_address(self.host_row, self.host_word)),
+            ]
+        with m.Else():
+            m.d.comb += [
+                control.sbuf_write.eq(write.valid & ~write.psum),
+                control.psum_write.eq(write.valid & write.psum),
+                control.sbuf_write_address.eq(self._sbuf_address(write.row, write.offset[3:])),
+                control.psum_write_address.eq(self._psum_address(write.row, write.offset[3:])),
+            ]
+
+    def _sbuf_address(self, row, word):
+        word_bits = sbuf_address_bits(self.config) - self.config.group_bits
+        return Cat(word[:word_bits], row[: self.config.group_bits])
+
+    def _psum_address(self, row, word):
+        word_bits = psum_address_bits(self.config) - self.config.group_bits
+        return Cat(word[:word_bits], row[: self.config.group_bits])
+
+    def _parameter_reads(self, m, slots, arrival, back_prop):
+        """Every parameter is asked for so that it is there when its unit works."""
+        for name in PARAMETERS:
+            taps = {}
+            for program in (GRAD_ACCUMULATE, BACK_PROP, PREPARE):
+                for unit, step in program.items():
+                    if name in step.operands:
+                        clock = arrival + self.schedule.start(program, unit)
+                        taps[program is GRAD_ACCUMULATE] = slots[clock - PARAMETER_LATENCY[name]]
+            target = getattr(self.control.groups, name)
+            if len(taps) == 2:
+                m.d.comb += target.eq(Mux(back_prop, taps[False].group, taps[True].group))
+            else:
+                (slot,) = taps.values()
+                m.d.comb += target.eq(slot.group)
+            with m.If(self.host.state_read):
+                m.d.comb += target.eq(self.host_row)
+
+    def _parameter_writes(self, m, arriving):
+        control, host, instruction = self.control, self.host, self.instruction
+        written = Signal()
+        for strobe, kinds in LOADS.items():
+            from_slot = _is(arriving.kind, kinds)
+            from_host = getattr(host, strobe)
+            m.d.comb += getattr(control, strobe).eq(from_slot | from_host)
+            with m.If(from_host):
+                m.d.comb += written.eq(1)
+        m.d.comb += [
+            control.write_bank.eq(_is(arriving.kind, IMMEDIATES)),
+            control.write_group.eq(Mux(written, self.host_row, arriving.group)),
+            control.value_from_host.eq(written),
+            control.n_value.eq(Mux(written, self.host_n, instruction.element_count)),
+            control.recip_value.eq(Mux(written, self.host_recip, instruction.recip_value)),
+            self.state_enable.eq(active_lanes(self.config, instruction.channels, arriving.group)),
+        ]
+
+    def _entries(self, m, arriving):
+        """Parameter RAM: all lanes keep a copy of what lane 0 reads."""
+        control, host = self.control, self.host
+        loading = arriving.kind == SlotKind.LOAD_ENTRY
+        entry = Signal(8)
+        value = Signal(32)
+        valid = Signal()
+        m.d.sync += [
+            valid.eq(loading),
+            value.eq(self.element),
+            self.loaded.eq(arriving.final & ~_is(arriving.kind, (SlotKind.IDLE, SlotKind.ELEMENT))),
+        ]
+        with m.If(self.begin):
+            m.d.sync += entry.eq(self.instruction.first_entry)
+        with m.Elif(valid):
+            m.d.sync += entry.eq(entry + 1)
+        from_host = host.write_entry | host.entry_read
+        m.d.comb += [
+            control.write_entry.eq(valid | host.write_entry),
+            control.entry.eq(Mux(from_host, self.host_word, entry)),
+            control.entry_value.eq(Mux(host.write_entry, self.host_entry, value)),
+            control.entry_read.eq(host.entry_read),
+        ]
+
+    def _results(self, m, element, back_prop):
+        """Results one per clock: elements as they come, the three sums one after the other."""
+        control = self.control
+        sums = (Result.SUM0, Result.SUM1, Result.SUM2)
+        pending = Signal(len(sums))
+        m.d.sync += pending.eq(Cat(self.sums_valid, pending[:-1]))
+        m.d.comb += [
+            self.result.eq(element | pending.any()),
+            control.narrow.eq(self.instruction.dst_dtype),
+            control.result.eq(Result.ELEMENT),
+        ]
+        for position, which in enumerate(sums):
+            with m.If(pending[position] & ~back_prop):
+                m.d.comb += control.result.eq(which)
+
+
+def _is(kind, kinds):
+    return Cat(kind == k for k in kinds).any()
+
+
+__all__ = ["HostField", "Instruction", "LaneControl", "LaneProgram"]

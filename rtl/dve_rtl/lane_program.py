@@ -1,0 +1,125 @@
+"""What the seven fp32 units of a lane do for each opcode, as data, and when.
+
+The tables below are the datapath: one row per unit, saying what it takes. Everything else about
+the datapath (operand multiplexers, delay lines, the clock in which each unit works) is derived
+from them, so that a new opcode is a new table and nothing else.
+
+Sources: batchnorm.md section 8 (GRAD_ACCUMULATE) and section 9 (BACK_PROP, PREPARE).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dve_rtl.config import EngineConfig
+
+MULTIPLIERS = ("mul0", "mul1", "mul2")
+ADDERS = ("sub", "acc0", "acc1", "acc2")
+UNITS = MULTIPLIERS + ADDERS
+ACCUMULATORS = ("acc0", "acc1", "acc2")
+"""Adders that can also sum a stream; their operand register adds one clock of latency."""
+
+STREAMS = ("src0", "src1")
+"""Widened elements of the two sources."""
+
+PARAMETERS = ("mean", "scale", "n", "b", "a", "recip", "prefactor")
+"""Per-channel values, read from the lane state when their unit works.
+
+``scale`` is inv_std for GRAD_ACCUMULATE and C for BACK_PROP: both multiply the centred activation.
+"""
+
+
+class Action(Enum):
+    """What a unit does with its operands."""
+
+    MULTIPLY = "a * b"
+    SUBTRACT = "a - b"
+    SUM = "fold of a over the pass"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One unit's row of a lane program."""
+
+    action: Action
+    a: str
+    b: str | None = None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        return (self.a,) if self.b is None else (self.a, self.b)
+
+
+Program = dict[str, Step]
+
+GRAD_ACCUMULATE: Program = {
+    "sub": Step(Action.SUBTRACT, "src0", "mean"),
+    "mul0": Step(Action.MULTIPLY, "sub", "scale"),  # xn = (om - mean) * inv_std
+    "mul1": Step(Action.MULTIPLY, "src1", "mul0"),  # p = dy * xn
+    "acc0": Step(Action.SUM, "src1"),  # d_beta
+    "acc1": Step(Action.SUM, "mul1"),  # d_gamma
+    "acc2": Step(Action.SUM, "mul0"),  # mean coupling
+}
+
+BACK_PROP: Program = {
+    "sub": Step(Action.SUBTRACT, "src0", "mean"),  # c = x - mean
+    "mul0": Step(Action.MULTIPLY, "sub", "scale"),  # t3 = c * C
+    "mul1": Step(Action.MULTIPLY, "src1", "n"),  # t1 = N * dy
+    "acc0": Step(Action.SUBTRACT, "mul1", "b"),  # t2 = t1 - B
+    "acc1": Step(Action.SUBTRACT, "acc0", "mul0"),  # t4 = t2 - t3
+    "mul2": Step(Action.MULTIPLY, "acc1", "prefactor"),
+}
+
+PREPARE: Program = {
+    "mul2": Step(Action.MULTIPLY, "a", "recip"),  # prefactor = A * recip(N), once per channel
+}
+"""Runs in one slot ahead of each BACK_PROP pass, through the same multiplier at the same time."""
+
+RESULT_OF_BACK_PROP = "mul2"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When each unit works, in clocks after the widened elements arrive.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Gives the latencies of the units.
+    """
+
+    config: EngineConfig
+
+    def latency(self, unit: str) -> int:
+        """Clocks from operands to result."""
+        if unit in MULTIPLIERS:
+            return self.config.mul_latency
+        return self.config.add_latency + (1 if unit in ACCUMULATORS else 0)
+
+    def ready(self, program: Program, source: str) -> int:
+        """Clock in which a stream or a unit's result is there; parameters are there any time."""
+        if source in program:
+            return self.start(program, source) + self.latency(source)
+        return 0
+
+    def start(self, program: Program, unit: str) -> int:
+        """Clock in which a unit takes its operands: as soon as all are there.
+
+        The accumulators of a program work in the same clock, so that their sums appear together
+        and one store can write them one after the other.
+        """
+        if program is PREPARE:
+            return self.start(BACK_PROP, unit)
+        step = program[unit]
+        peers = [step]
+        if step.action is Action.SUM:
+            peers = [other for other in program.values() if other.action is Action.SUM]
+        return max(self.ready(program, source) for peer in peers for source in peer.operands)
+
+    def delay(self, program: Program, unit: str, source: str) -> int:
+        """Clocks for which an operand waits for its unit."""
+        return self.start(program, unit) - self.ready(program, source)
+
+    @property
+    def result(self) -> int:
+        """Clock in which BACK_PROP's result is there."""
+        return self.ready(BACK_PROP, RESULT_OF_BACK_PROP)

@@ -1,0 +1,64 @@
+"""Nested strided walk of one operand (isa_common.md 4.3), one element per clock."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from dve_rtl.memory.element import size_log2
+from dve_rtl.payloads import OFFSET, Walk
+
+
+class Walker(wiring.Component):
+    """Byte offsets of the elements of a walk, in order of their ordinal.
+
+    After the last element the walk begins anew, so that the same walk serves every channel group.
+    No multiplication is needed: each dimension remembers where its current run began. Offsets
+    wrap at the size of a partition; the validator has shown that a legal walk never does.
+
+    Latency: the offset of the first element is there one clock after ``load``; each ``step``
+    moves on by one element per clock.
+
+    Members
+    -------
+    walk : In(Walk)
+        The operand; held until the walk ends.
+    load : In(1)
+        Go to the first element.
+    step : In(1)
+        Go to the next element.
+    offset : Out(18)
+        Byte in partition of the current element.
+    last : Out(1)
+        The current element is the last of the walk.
+    """
+
+    walk: In(Walk)
+    load: In(1)
+    step: In(1)
+    offset: Out(OFFSET)
+    last: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        rank = 3
+        index = [Signal(16, name=f"index_{d}") for d in range(rank)]
+        # run[d]: where the current run of dimension d began; run[0] is the current element.
+        run = [Signal(OFFSET, name=f"run_{d}") for d in range(rank)]
+        ends = [Signal(name=f"ends_{d}") for d in range(rank)]
+        for d in range(rank):
+            m.d.comb += ends[d].eq(index[d] + 1 == self.walk.count[d])
+        m.d.comb += [self.offset.eq(run[0]), self.last.eq(Cat(ends).all())]
+
+        with m.If(self.load | (self.step & self.last)):
+            m.d.sync += [i.eq(0) for i in index]
+            m.d.sync += [r.eq(self.walk.start.offset) for r in run]
+        for d in range(rank):
+            moves = self.step & ~self.load & ~ends[d] & Cat(*ends[:d], Const(1)).all()
+            target = Signal(OFFSET, name=f"target_{d}")
+            # (step << 2) needs 18 bits, the width of an offset.
+            m.d.comb += target.eq(run[d] + (self.walk.step[d] << size_log2(self.walk.dtype)))
+            with m.If(moves):
+                m.d.sync += index[d].eq(index[d] + 1)
+                m.d.sync += [index[inner].eq(0) for inner in range(d)]
+                m.d.sync += [run[inner].eq(target) for inner in range(d + 1)]
+        return m
