@@ -42,7 +42,10 @@ from dve_golden.isa.types import Record
 from dve_golden.memory.address import Geometry, Registers
 
 GRADIENT_SUMS = 3
-"""Elements of a GradAccum destination, and of the source of 0x64."""
+"""Elements that GradAccum writes: d_beta, d_gamma, mean coupling (batchnorm.md 8)."""
+
+LOADED_PARAMETERS = {Opcode.BATCH_NORM_PARAM_LOAD: 3, Opcode.BATCH_NORM_PARAM_LOAD2: 2}
+"""Elements of the source: A, B, C of 0x64, B, C of 0x8e (batchnorm.md 4, 5)."""
 
 FP32_BYTES = DTYPE_BYTES[Dtype.FP32]
 
@@ -207,7 +210,7 @@ def _param_load(inspection: Inspection) -> None:
     size = inspection.element_bytes("dtype", FLOAT_DTYPES)
     channels = check_channels(inspection)
     src = check_pattern(inspection, "src", size, channels)
-    check_fixed_count(inspection, src, GRADIENT_SUMS)
+    check_fixed_count(inspection, src, LOADED_PARAMETERS[inspection.opcode])
     _check_finite(inspection, "imm1")
     check_pointer(inspection, "imm0", FP32_BYTES, channels, selector="imm0_src", legal=_SELECTORS_3)
 
@@ -217,7 +220,7 @@ def _param_load2(inspection: Inspection) -> None:
     immediate = inspection.element_bytes("immediate_dtype", FLOAT_DTYPES)
     channels = check_channels(inspection)
     src = check_pattern(inspection, "src", size, channels)
-    check_fixed_count(inspection, src, 2)
+    check_fixed_count(inspection, src, LOADED_PARAMETERS[inspection.opcode])
     _check_finite(inspection, "element_count")
     for field in ("imm0", "imm1"):
         check_pointer(

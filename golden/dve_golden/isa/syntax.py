@@ -1,0 +1,97 @@
+"""Which ``key=value`` words each opcode has in the text form (grammar in docs/assembly.md).
+
+Every field of a struct is owned by exactly one key, so that any record of a known opcode can be
+written down and read back.
+"""
+
+from dve_golden.isa.codec import walk
+from dve_golden.isa.enums import INST_WORD_LEN, Opcode, UpdateMode, WaitMode
+from dve_golden.isa.keys import (
+    Binary32,
+    ElementType,
+    Event,
+    Hexadecimal,
+    Key,
+    Number,
+    Pattern,
+    Place,
+    Pointer,
+)
+from dve_golden.isa.structs import STRUCT_OF_OPCODE
+
+_COMMON: tuple[Key, ...] = (
+    Event("wait", WaitMode),
+    Event("update", UpdateMode),
+    Number("value", "events.semaphore_value", default=0),
+    Number("debug_cmd", "header.debug_cmd", default=0),
+    Number("debug_hint", "header.debug_hint", default=0),
+    Number("length", "header.inst_word_len", default=INST_WORD_LEN),
+)
+
+_CHANNELS = Number("channels", "num_active_channels")
+
+_KEYS: dict[Opcode, tuple[Key, ...]] = {
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE: (
+        _CHANNELS,
+        Pattern("src0", "in0_in1_dtype.lo"),
+        Pattern("src1", "in0_in1_dtype.hi"),
+        Pattern("dst", "out_dtype"),
+        Pointer("imm0"),
+        Pointer("imm1"),
+        ElementType("imm_dtype", "immediate_dtype"),
+    ),
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE2: (
+        _CHANNELS,
+        Pattern("src0", "in0_in1_dtype.lo"),
+        Pattern("src1", "in0_in1_dtype.hi"),
+        Pattern("dst", "immediate_out_dtype.hi"),
+        Pointer("imm0", "imm0_imm1_src.lo"),
+        Pointer("imm1", "imm0_imm1_src.hi"),
+        ElementType("imm_dtype", "immediate_out_dtype.lo"),
+    ),
+    Opcode.BATCH_NORM_PARAM_LOAD: (
+        _CHANNELS,
+        Pattern("src", "dtype"),
+        Pointer("imm0", "imm0_src"),
+        Binary32("imm1", "imm1"),
+    ),
+    Opcode.BATCH_NORM_PARAM_LOAD2: (
+        _CHANNELS,
+        Pattern("src", "src_dtype"),
+        Pointer("imm0", "imm0_src"),
+        Pointer("imm1", "imm1_src"),
+        ElementType("imm_dtype", "immediate_dtype"),
+        Binary32("element_count", "element_count"),
+    ),
+    Opcode.BATCH_NORM_BACK_PROP: (
+        _CHANNELS,
+        Pattern("src0", "in0_in1_dtype.lo"),
+        Pattern("src1", "in0_in1_dtype.hi"),
+        Pattern("dst", "out_dtype"),
+        Number("op", "op", default=0),
+    ),
+    Opcode.LOAD_PARAMETER_RAM: (
+        Place("addr", "addr", "dtype"),
+        Number("first_entry", "first_entry"),
+        Number("entry_count", "entry_count"),
+    ),
+}
+"""What is particular to an opcode; reserved bytes and the common words follow."""
+
+FIELD_BITS: dict[Opcode, dict[str, int]] = {
+    opcode: {name: leaf.bits for name, _, leaf in walk(record)}
+    for opcode, record in STRUCT_OF_OPCODE.items()
+}
+"""Width of every field."""
+
+
+def _reserved(opcode: Opcode) -> tuple[Key, ...]:
+    names = FIELD_BITS[opcode]
+    return tuple(Hexadecimal(name, name) for name in names if name.startswith("reserved"))
+
+
+KEYS: dict[Opcode, dict[str, Key]] = {
+    opcode: {key.name: key for key in (*keys, *_COMMON, *_reserved(opcode))}
+    for opcode, keys in _KEYS.items()
+}
+"""The keys of each opcode by name, in the order in which they are written."""
