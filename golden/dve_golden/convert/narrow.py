@@ -17,6 +17,7 @@ FP32R_DROPPED = 10
 """The same for FP32R (1/8/13), whose container keeps them as zeros."""
 
 
+@np.errstate(over="ignore")  # FP16 overflow is defined: infinity
 def narrow(values: NDArray[np.float32], dtype: Dtype) -> NDArray[np.unsignedinteger]:
     """Convert binary32 results to elements.
 

@@ -7,6 +7,7 @@ from dve_golden.fp32.arithmetic import canonicalize
 from dve_golden.isa.enums import Dtype
 
 
+@np.errstate(invalid="ignore")  # a signalling NaN is an operand like any other
 def widen(raw: NDArray[np.unsignedinteger], dtype: Dtype) -> NDArray[np.float32]:
     """Convert elements to binary32.
 
