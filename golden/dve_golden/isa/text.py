@@ -60,14 +60,19 @@ def disassemble(program: bytes) -> str:
     ValueError
         If the size is not a multiple of 64 bytes.
     """
+    return "".join(format_instruction(record) + "\n" for record in split_records(program))
+
+
+def split_records(program: bytes) -> list[bytes]:
+    """The 64-byte records of a program; raises as `disassemble` does."""
     if len(program) % RECORD_BYTES:
         whole = len(program) // RECORD_BYTES * RECORD_BYTES
         raise ValueError(
             f"{len(program)} bytes are not a whole number of {RECORD_BYTES}-byte instructions;"
             f" the last whole one ends at byte {whole}"
         )
-    records = range(0, len(program), RECORD_BYTES)
-    return "".join(format_instruction(program[at : at + RECORD_BYTES]) + "\n" for at in records)
+    starts = range(0, len(program), RECORD_BYTES)
+    return [program[start : start + RECORD_BYTES] for start in starts]
 
 
 def format_instruction(record: bytes) -> str:

@@ -1,0 +1,32 @@
+"""``dve disasm``: binary to text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from dve_golden.isa.text import disassemble
+
+from dve_cli.files import write_atomically
+from dve_cli.programs import read_program
+
+
+def disasm(
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM.bin", help="Program to read.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="OUT.s", help="Where to write; standard output if not given."
+        ),
+    ] = None,
+) -> None:
+    """Write a program as text, one instruction per line.
+
+    The text assembles to the same bytes, whatever they are.
+
+    Example: dve disasm backward.bin -o backward.s
+    """
+    text = disassemble(b"".join(read_program(program)))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(out, text.encode())

@@ -1,0 +1,166 @@
+"""``dve lint``: is each instruction legal, and if not, why."""
+
+import json
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from dve_golden.frontend.legality import validate
+from dve_golden.frontend.verdict import Finding, Verdict
+from dve_golden.isa.enums import REGISTERS, Opcode, Reason
+from dve_golden.isa.notation import MNEMONICS
+from dve_golden.memory.address import Geometry, Registers
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dve_cli.errors import UserError
+from dve_cli.files import write_atomically
+from dve_cli.programs import TEXT_SUFFIX, read_program, read_source
+
+PIPE_WIDTH = 160
+"""Columns of the table where standard output is not a terminal."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An instruction with its verdict; ``line`` is that of the source, if there is one."""
+
+    record: bytes
+    line: int | None
+    verdict: Verdict
+
+    @property
+    def name(self) -> str:
+        try:
+            return MNEMONICS[Opcode(self.record[0])]
+        except ValueError:
+            return f"{self.record[0]:#04x}"
+
+
+def lint(
+    program: Annotated[
+        Path, typer.Argument(metavar="PROGRAM", help="Program: text if it ends in .s, else binary.")
+    ],
+    sbuf_kib: Annotated[int, typer.Option(min=1, help="SBUF KiB per partition.")] = 64,
+    psum_kib: Annotated[int, typer.Option(min=1, help="PSUM KiB per partition.")] = 16,
+    registers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npz",
+            help="Array `registers`, uint32 [64], for addresses held in registers; else all 0.",
+        ),
+    ] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the findings as JSON.")
+    ] = None,
+) -> None:
+    """Say for each instruction whether it is legal, or the reason with field, value and rule.
+
+    Exit status 0 if all are legal, 1 if one is not, 2 if the input cannot be read.
+
+    Examples: dve lint backward.bin; dve lint backward.s --sbuf-kib 1 --json findings.json
+    """
+    values = np.zeros(REGISTERS, np.uint32) if registers is None else _read_registers(registers)
+    geometry = Geometry(sbuf_bytes=sbuf_kib * 1024, psum_bytes=psum_kib * 1024)
+    judged = _judge(program, values, geometry)
+    if json_out is not None:
+        report = json.dumps(_as_json(program, judged), indent=2) + "\n"
+        write_atomically(json_out, report.encode())
+    _print(judged)
+    if not all(instruction.verdict.legal for instruction in judged):
+        raise typer.Exit(1)
+
+
+def _read_registers(path: Path) -> Registers:
+    try:
+        with np.load(path) as arrays:
+            values = arrays["registers"]
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    except KeyError as error:
+        raise UserError(f"{path} holds no array `registers`") from error
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not an .npz file of plain arrays") from error
+    if values.dtype != np.uint32 or values.shape != (REGISTERS,):
+        raise UserError(
+            f"{path}: `registers` must be uint32 [{REGISTERS}],"
+            f" it is {values.dtype} {list(values.shape)}"
+        )
+    return values
+
+
+def _judge(program: Path, registers: Registers, geometry: Geometry) -> list[Judged]:
+    lines: list[tuple[int | None, bytes]]
+    if program.suffix == TEXT_SUFFIX:
+        lines = [(statement.line, statement.record) for statement in read_source(program)]
+    else:
+        lines = [(None, record) for record in read_program(program)]
+    return [
+        Judged(record, line, validate(record, registers=registers, geometry=geometry))
+        for line, record in lines
+    ]
+
+
+def _print(judged: list[Judged]) -> None:
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    lines = any(instruction.line is not None for instruction in judged)
+    table = Table("line" if lines else "#", "instruction", "verdict", "field", "value", "rule")
+    for index, instruction in enumerate(judged):
+        place = str(index if instruction.line is None else instruction.line)
+        if instruction.verdict.legal:
+            table.add_row(place, instruction.name, Text("legal", "green"))
+        for finding in instruction.verdict.findings:
+            table.add_row(*(Text(cell) for cell in (place, instruction.name, *_cells(finding))))
+            place = ""
+    console.print(table)
+    illegal = sum(not instruction.verdict.legal for instruction in judged)
+    console.print(f"{len(judged)} instructions, {illegal} illegal", highlight=False)
+
+
+def _cells(finding: Finding) -> tuple[str, str, str, str]:
+    first, last = finding.bytes
+    span = f"byte {first}" if first == last else f"bytes {first} to {last}"
+    rule = f"{finding.rule}; nearest: {finding.mend}" if finding.mend else finding.rule
+    return _reason(finding.reason), f"{finding.field} ({span})", finding.value, rule
+
+
+def _reason(reason: Reason) -> str:
+    return f"{int(reason)} {reason.name.lower().replace('_', ' ')}"
+
+
+def _as_json(program: Path, judged: list[Judged]) -> dict[str, Any]:
+    return {
+        "program": str(program),
+        "instructions": [
+            {
+                "index": index,
+                "line": instruction.line,
+                "opcode": instruction.record[0],
+                "name": instruction.name,
+                "legal": instruction.verdict.legal,
+                "reason": int(instruction.verdict.reason),
+                "reason_name": instruction.verdict.reason.name,
+                "findings": [
+                    {
+                        "reason": int(finding.reason),
+                        "reason_name": finding.reason.name,
+                        "field": finding.field,
+                        "bytes": list(finding.bytes),
+                        "value": finding.value,
+                        "rule": finding.rule,
+                        "mend": finding.mend,
+                    }
+                    for finding in instruction.verdict.findings
+                ],
+            }
+            for index, instruction in enumerate(judged)
+        ],
+        "illegal": sum(not instruction.verdict.legal for instruction in judged),
+    }

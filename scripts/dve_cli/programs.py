@@ -1,0 +1,44 @@
+"""Reading programs, binary or as text."""
+
+from pathlib import Path
+
+from dve_golden.isa.text import AssemblyError, Statement, split_records, statements
+
+from dve_cli.errors import UserError
+from dve_cli.files import read_bytes
+
+TEXT_SUFFIX = ".s"
+
+
+def read_program(path: Path) -> list[bytes]:
+    """The 64-byte records of a binary program.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read or ends within an instruction.
+    """
+    try:
+        return split_records(read_bytes(path))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}; is it complete, and a program?") from error
+
+
+def read_source(path: Path) -> list[Statement]:
+    """The assembled instructions of a program in text form.
+
+    Raises
+    ------
+    UserError
+        If the file cannot be read, is not text or does not assemble.
+    """
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: byte {error.start} is not UTF-8 text; dve disasm reads binary programs"
+        ) from error
+    try:
+        return list(statements(text))
+    except AssemblyError as error:
+        raise UserError(f"{path}:{error.line}:{error.column}: {error.message}") from error
