@@ -1,12 +1,15 @@
 """binary32 to storage format (isa_common.md 2.5)."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype
 
+from ..fp32.staging import Stages, place_registers
 from ..payloads import DTYPE
-from .cuts import Cuts, check_latency
+
+DEPTHS = (5, 3, 5, 6)
+"""Find the distance, denormalise, select, round."""
 
 CANONICAL_NAN = {
     Dtype.FP32: 0x7FC00000,
@@ -43,8 +46,6 @@ class Narrow(wiring.Component):
 
     Raises
     ------
-    TypeError
-        If ``latency`` is not an integer.
     ValueError
         If ``latency`` is out of range.
     """
@@ -54,22 +55,22 @@ class Narrow(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self.latency = check_latency(latency)
+        self._registers = place_registers(DEPTHS, latency)
+        self.latency = latency
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        cuts = Cuts(m, self.latency)
+        stages = Stages(m, self._registers)
 
-        # Step 1: how far FP16 must denormalise. An FP16 exponent is 112 less than the binary32
+        # How far FP16 must denormalise. An FP16 exponent is 112 less than the binary32
         # one, and the least normal one is 1, i.e. 113 here; below that the significand moves
         # right by 113 - e. From 12 on nothing but sticky is left of the 11 kept bits: 11 puts
         # the leading one into the guard position, 12 below it.
         mantissa, exponent = self.i[:23], self.i[23:31]
         underflow = exponent < 113
         distance = Mux(exponent < 102, 12, (113 - exponent)[:4])
-        word, dtype, distance, half_exponent, half_overflow, is_nan = cuts.after(
-            1,
+        s = stages.close(
             word=self.i,
             dtype=self.dtype,
             distance=Mux(underflow, distance, 0),
@@ -81,22 +82,21 @@ class Narrow(wiring.Component):
             is_nan=exponent.all() & mantissa.any(),
         )
 
-        # Step 2: denormalise for FP16. Twelve bits below the significand catch what is moved
+        # Denormalise for FP16. Twelve bits below the significand catch what is moved
         # out. The hidden one of binary32 zero and subnormals does no harm: distance 12 makes it
         # sticky only, and a sticky bit without guard rounds to zero.
         significand = Signal(36)
-        m.d.comb += significand.eq(Cat(C(0, 12), word[:23], C(1, 1)) >> distance)
-        word, dtype, half_exponent, half_overflow, is_nan, significand = cuts.after(
-            2,
-            word=word,
-            dtype=dtype,
-            half_exponent=half_exponent,
-            half_overflow=half_overflow,
-            is_nan=is_nan,
+        m.d.comb += significand.eq(Cat(C(0, 12), s.word[:23], C(1, 1)) >> s.distance)
+        s = stages.close(
+            word=s.word,
+            dtype=s.dtype,
+            half_exponent=s.half_exponent,
+            half_overflow=s.half_overflow,
+            is_nan=s.is_nan,
             significand=significand,
         )
 
-        # Step 3: keep the bits of the format, decide the direction. Exponent and mantissa of
+        # Keep the bits of the format, decide the direction. Exponent and mantissa of
         # BF16 and FP32R are a prefix of binary32's, so rounding acts on the pattern: subnormals
         # need no extra case, and a carry reaches Inf by itself.
         kept = Signal(31)
@@ -105,51 +105,50 @@ class Narrow(wiring.Component):
         last = Signal()
         unit = Signal(11)  # weight of an increment in `kept`: bit 0, or bit 10 for FP32R
         canonical = Signal(31)
-        with m.Switch(dtype):
+        with m.Switch(s.dtype):
             with m.Case(Dtype.FP16):
                 m.d.comb += [
-                    kept.eq((half_exponent << 10) + significand[25:]),
-                    last.eq(significand[25]),
-                    guard.eq(significand[24]),
-                    sticky.eq(significand[:24].any()),
+                    kept.eq((s.half_exponent << 10) + s.significand[25:]),
+                    last.eq(s.significand[25]),
+                    guard.eq(s.significand[24]),
+                    sticky.eq(s.significand[:24].any()),
                     unit.eq(1),
                 ]
             with m.Case(Dtype.BF16):
                 m.d.comb += [
-                    kept.eq(word[16:31]),
-                    last.eq(word[16]),
-                    guard.eq(word[15]),
-                    sticky.eq(word[:15].any()),
+                    kept.eq(s.word[16:31]),
+                    last.eq(s.word[16]),
+                    guard.eq(s.word[15]),
+                    sticky.eq(s.word[:15].any()),
                     unit.eq(1),
                 ]
             with m.Case(Dtype.FP32R):
                 m.d.comb += [
-                    kept.eq(Cat(C(0, 10), word[10:31])),
-                    last.eq(word[10]),
-                    guard.eq(word[9]),
-                    sticky.eq(word[:9].any()),
+                    kept.eq(Cat(C(0, 10), s.word[10:31])),
+                    last.eq(s.word[10]),
+                    guard.eq(s.word[9]),
+                    sticky.eq(s.word[:9].any()),
                     unit.eq(1 << 10),
                 ]
             with m.Default():
-                m.d.comb += kept.eq(word[:31])
-        with m.Switch(dtype):
+                m.d.comb += kept.eq(s.word[:31])
+        with m.Switch(s.dtype):
             for code, pattern in CANONICAL_NAN.items():
                 with m.Case(code):
                     m.d.comb += canonical.eq(pattern)
 
-        is_half = dtype == Dtype.FP16
-        is_short = is_half | (dtype == Dtype.BF16)
-        replaced = is_nan | (is_half & half_overflow)
-        kept, increment, sign_low, sign_high = cuts.after(
-            3,
-            kept=Mux(replaced, Mux(is_nan, canonical, HALF_INFINITY), kept),
+        is_half = s.dtype == Dtype.FP16
+        is_short = is_half | (s.dtype == Dtype.BF16)
+        replaced = s.is_nan | (is_half & s.half_overflow)
+        s = stages.close(
+            kept=Mux(replaced, Mux(s.is_nan, canonical, HALF_INFINITY), kept),
             increment=Mux(~replaced & guard & (sticky | last), unit, 0),
-            sign_low=word[31] & is_short & ~is_nan,
-            sign_high=word[31] & ~is_short & ~is_nan,
+            sign_low=s.word[31] & is_short & ~s.is_nan,
+            sign_high=s.word[31] & ~is_short & ~s.is_nan,
         )
 
-        # Step 4: round and put the sign in its place. A 16-bit result never reaches bit 15.
-        magnitude = (kept + increment)[:31]
-        (result,) = cuts.after(4, result=Cat(magnitude, sign_high) | (sign_low << 15))
-        m.d.comb += self.o.eq(result)
+        # Round and put the sign in its place. A 16-bit result never reaches bit 15.
+        magnitude = (s.kept + s.increment)[:31]
+        s = stages.close(o=Cat(magnitude, s.sign_high) | (s.sign_low << 15))
+        m.d.comb += self.o.eq(s.o)
         return m

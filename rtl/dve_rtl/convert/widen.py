@@ -1,14 +1,22 @@
 """Storage format to binary32 (isa_common.md 2.5)."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype
 
+from ..fp32.format import BIAS, CANONICAL_NAN
+from ..fp32.staging import Stages, place_registers
 from ..payloads import DTYPE
-from .cuts import Cuts, check_latency
 
-CANONICAL_NAN = 0x7FC00000
+DEPTHS = (6, 6, 8, 6)
+"""Take apart, move by 16 and 8, move by 4 to 1, round."""
+
+TOP_BIT_EXPONENT = BIAS + 31
+"""Biased exponent of a 32-bit integer whose leading one is bit 31."""
+
+HALF_UNIT_EXPONENT = TOP_BIT_EXPONENT - 25
+"""The same for an integer in units of 2^-25; FP16 significands have units of 2^(e - 25)."""
 
 
 class Widen(wiring.Component):
@@ -36,8 +44,6 @@ class Widen(wiring.Component):
 
     Raises
     ------
-    TypeError
-        If ``latency`` is not an integer.
     ValueError
         If ``latency`` is out of range.
     """
@@ -47,32 +53,25 @@ class Widen(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self.latency = check_latency(latency)
+        self._registers = place_registers(DEPTHS, latency)
+        self.latency = latency
         super().__init__()
 
     def elaborate(self, platform):
         m = Module()
-        cuts = Cuts(m, self.latency)
+        stages = Stages(m, self._registers)
 
-        # Step 1: take the element apart. FP32 and BF16 are binary32 patterns already, and the
-        # Inf and NaN of FP16 become one by moving the fields: those are passed around the
-        # normalisation. Everything else is (-1)^sign * magnitude * 2^(exponent - 158), where
-        # 158 = 127 + 31 is the biased exponent of a magnitude with its leading one in bit 31.
+        # Take the element apart. FP32 and BF16 are binary32 patterns already, and the Inf and NaN
+        # of FP16 become one by moving the fields: those are passed around the normalisation.
+        # Everything else is (-1)^sign * magnitude * 2^(exponent - TOP_BIT_EXPONENT).
         is_half = self.dtype == Dtype.FP16
         is_integer = self.dtype == Dtype.INT32
         half_mantissa, half_exponent, half_sign = self.i[:10], self.i[10:15], self.i[15]
+        half_is_normal = half_exponent.any()
 
-        sign = Mux(is_half, half_sign, self.i[31])
-        magnitude = Mux(
-            is_half,
-            Cat(half_mantissa, half_exponent.any()),
-            Mux(self.i[31], -self.i, self.i)[:32],
-        )
-        # An FP16 significand counts units of 2^(e - 25), e = 1 for subnormals: 158 - 25 = 133.
-        # 133 + 30 fits eight bits; the exponent 31 goes around.
-        half_base = 133 + Mux(half_exponent.any(), half_exponent, 1)
-        exponent = Mux(is_half, half_base, 158)[:8]
-
+        integer = Mux(self.i[31], -self.i, self.i)[:32]
+        # At most 133 + 30: the exponent 31 is passed around.
+        half_scale = (HALF_UNIT_EXPONENT + Mux(half_is_normal, half_exponent, 1))[:8]
         pattern = Signal(32)
         with m.Switch(self.dtype):
             with m.Case(Dtype.BF16):
@@ -82,47 +81,47 @@ class Widen(wiring.Component):
             with m.Default():
                 m.d.comb += pattern.eq(self.i)
         is_nan = pattern[23:31].all() & pattern[:23].any()
-
-        sign, magnitude, exponent, around, pattern = cuts.after(
-            1,
-            sign=sign,
-            magnitude=magnitude,
-            exponent=exponent,
+        s = stages.close(
+            sign=Mux(is_half, half_sign, self.i[31]),
+            magnitude=Mux(is_half, Cat(half_mantissa, half_is_normal), integer),
+            exponent=Mux(is_half, half_scale, TOP_BIT_EXPONENT),
             around=~is_integer & (~is_half | half_exponent.all()),
             pattern=Mux(is_nan, CANONICAL_NAN, pattern),
         )
 
-        # Steps 2 and 3: move the leading one to bit 31. The shift distances are powers of two,
-        # so the bits of the leading-zero count fall out of the decisions. A zero magnitude
-        # shifts by 31 and stays recognisable by a zero in bit 31.
-        magnitude, coarse = self._shift_out_zeros(m, magnitude, (16, 8))
-        sign, magnitude, exponent, around, pattern, coarse = cuts.after(
-            2,
-            sign=sign,
+        # Move the leading one to bit 31. The distances are powers of two, so the decisions are
+        # the bits of the leading-zero count. A zero magnitude stays recognisable by its bit 31.
+        magnitude, coarse = self._shift_out_zeros(m, s.magnitude, (16, 8))
+        s = stages.close(
+            sign=s.sign,
             magnitude=magnitude,
-            exponent=exponent,
-            around=around,
-            pattern=pattern,
+            exponent=s.exponent,
+            around=s.around,
+            pattern=s.pattern,
             coarse=coarse,
         )
-        magnitude, fine = self._shift_out_zeros(m, magnitude, (4, 2, 1))
-        # Never below 133 + 1 - 31, so no binary32 subnormal arises here.
-        exponent = (exponent - Cat(fine, coarse))[:8]
-        sign, magnitude, exponent, around, pattern = cuts.after(
-            3, sign=sign, magnitude=magnitude, exponent=exponent, around=around, pattern=pattern
+        magnitude, fine = self._shift_out_zeros(m, s.magnitude, (4, 2, 1))
+        s = stages.close(
+            sign=s.sign,
+            magnitude=magnitude,
+            # At least 133 + 1 - 31: no result is a binary32 subnormal.
+            exponent=(s.exponent - Cat(fine, s.coarse))[:8],
+            around=s.around,
+            pattern=s.pattern,
         )
 
-        # Step 4: round to 24 bits. Only INT32 has bits below them. A carry out of the mantissa
-        # increments the exponent, which is the correct result.
-        last, guard, sticky = magnitude[8], magnitude[7], magnitude[:7].any()
-        truncated = Cat(magnitude[8:31], exponent & magnitude[31].replicate(8))
+        # Round to 24 bits; only INT32 has bits below them. A carry out of the fraction increments
+        # the exponent, which is the correct result.
+        last, guard, sticky = s.magnitude[8], s.magnitude[7], s.magnitude[:7].any()
+        nonzero = s.magnitude[31]
+        truncated = Cat(s.magnitude[8:31], s.exponent & nonzero.replicate(8))
         rounded = (truncated + (guard & (sticky | last)))[:31]
-        (result,) = cuts.after(4, result=Mux(around, pattern, Cat(rounded, sign)))
-        m.d.comb += self.o.eq(result)
+        s = stages.close(o=Mux(s.around, s.pattern, Cat(rounded, s.sign)))
+        m.d.comb += self.o.eq(s.o)
         return m
 
     @staticmethod
-    def _shift_out_zeros(m: Module, word: Value, distances: tuple[int, ...]) -> tuple[Value, Value]:
+    def _shift_out_zeros(m, word, distances):
         """``word`` moved left by each distance whose bits at the top are all zero.
 
         Returns the word and the decisions, the one of the smallest distance lowest.
