@@ -1,0 +1,91 @@
+"""What the tensor-level driver asks of an engine, and the golden machine in that role."""
+
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dve_golden.batchnorm.program import Step
+from dve_golden.isa.enums import Reason
+from dve_golden.machine import Completion, Machine
+
+RTL_MODULE = "dve_cosim.batchnorm_rtl"
+"""Module whose ``engine(**options)`` makes the "rtl" backend. Named here, imported on demand:
+the golden model does not depend on the hardware description or a simulator."""
+
+
+class Engine(Protocol):
+    """Anything that executes steps on a persistent architectural state."""
+
+    @property
+    def sbuf_bytes(self) -> int:
+        """Addressable bytes per SBUF partition."""
+        ...
+
+    def execute(self, step: Step) -> NDArray[np.uint8]:
+        """Place the images, run the program and return SBUF afterwards, uint8 [128, bytes].
+
+        The result may be a view of the engine's memory, valid until the next step.
+
+        Raises
+        ------
+        RuntimeError
+            If the engine rejects an instruction.
+        """
+        ...
+
+
+class GoldenEngine:
+    """The golden machine.
+
+    Parameters
+    ----------
+    sbuf_bytes, psum_bytes : int
+        Configured bytes per partition.
+
+    Members
+    -------
+    machine : Machine
+        The architectural state.
+    """
+
+    def __init__(self, *, sbuf_bytes: int = 64 * 1024, psum_bytes: int = 16 * 1024) -> None:
+        self.machine = Machine(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
+
+    @property
+    def sbuf_bytes(self) -> int:
+        return self.machine.sbuf.shape[1]
+
+    def execute(self, step: Step) -> NDArray[np.uint8]:
+        for image in step.images:
+            image.place(self.machine.sbuf)
+        require_executed(self.machine.run(step.program))
+        return self.machine.sbuf
+
+
+def require_executed(completions: list[Completion]) -> None:
+    """Raise RuntimeError if one of the completions carries a reason."""
+    for completion in completions:
+        if completion.reason != Reason.NONE:
+            raise RuntimeError(
+                f"instruction {completion.sequence} (opcode {completion.opcode:#04x}) was "
+                f"rejected: reason {Reason(completion.reason).name}"
+            )
+
+
+def make_engine(backend: str, **options: Any) -> Engine:
+    """The engine of a backend's name; ``options`` go to its constructor.
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend.
+    ImportError
+        If the co-simulation library of the "rtl" backend is not installed.
+    """
+    if backend == "golden":
+        return GoldenEngine(**options)
+    if backend == "rtl":
+        return import_module(RTL_MODULE).engine(**options)
+    raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
