@@ -1,0 +1,182 @@
+"""Records and simulation shared by the tests of the front end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+from dve_golden.isa.codec import encode
+from dve_golden.isa.enums import REGISTERS, Dtype, Opcode
+from dve_rtl.config import EngineConfig
+from dve_rtl.frontend.gather import GatheredRecord
+from dve_rtl.frontend.validate import Validator
+from dve_rtl.payloads import Operation
+
+GA = Opcode.BATCH_NORM_GRAD_ACCUMULATE
+GA2 = Opcode.BATCH_NORM_GRAD_ACCUMULATE2
+PL = Opcode.BATCH_NORM_PARAM_LOAD
+PL2 = Opcode.BATCH_NORM_PARAM_LOAD2
+PRAM = Opcode.LOAD_PARAMETER_RAM
+BP = Opcode.BATCH_NORM_BACK_PROP
+
+CAYMAN = EngineConfig(sbuf_bytes=1 << 18, psum_bytes=1 << 14)
+"""The generation's own memory: 0x38000 active bytes of SBUF and 0x4000 of PSUM."""
+
+FP32, FP16, BF16 = int(Dtype.FP32), int(Dtype.FP16), int(Dtype.BF16)
+PSUM = 0x0200_0000
+QUADRANT = 0x0080_0000
+"""Address distance of two SBUF quadrants."""
+
+Fields = Mapping[str, int | tuple[int, ...] | bytes]
+
+_PATTERN_3D = {"step_elem": (1, 1, 1), "num_elem": (512, 1, 1)}
+
+
+def _pattern(name: str, **members) -> dict:
+    return {f"{name}.{member}": value for member, value in members.items()}
+
+
+_GRAD_ACCUMULATE = {
+    **_pattern("src0", start_addr=0x0000, **_PATTERN_3D),
+    **_pattern("src1", start_addr=0x0800, **_PATTERN_3D),
+    **_pattern("dst", start_addr=0x1000, step_elem=(1,), num_elem=(3,)),
+    "in0_in1_dtype.lo": FP32,
+    "in0_in1_dtype.hi": FP32,
+    "imm0": 0x2000,
+    "imm1": 0x2004,
+    "num_active_channels": 128,
+}
+
+LEGAL: dict[Opcode, Fields] = {
+    GA: {**_GRAD_ACCUMULATE, "immediate_dtype": FP32, "out_dtype": FP32},
+    GA2: {
+        **_GRAD_ACCUMULATE,
+        "immediate_out_dtype.lo": FP32,
+        "immediate_out_dtype.hi": FP32,
+        "imm0_imm1_src.lo": 1,
+        "imm0_imm1_src.hi": 1,
+    },
+    PL: {
+        **_pattern("src", start_addr=0x100, step_elem=(1, 1), num_elem=(3, 1)),
+        "imm1": 0x4500_0000,  # 2048.0
+        "dtype": FP32,
+        "num_active_channels": 128,
+        "imm0": 0x2000,
+        "imm0_src": 1,
+    },
+    PL2: {
+        **_pattern("src", start_addr=0x100, step_elem=(1, 1), num_elem=(2, 1)),
+        "element_count": 0x4500_0000,
+        "src_dtype": FP32,
+        "immediate_dtype": FP32,
+        "num_active_channels": 128,
+        "imm0": 0x2000,
+        "imm1": 0x2004,
+        "imm0_src": 1,
+        "imm1_src": 1,
+    },
+    PRAM: {"addr": 0x400, "first_entry": 0, "entry_count": 256, "dtype": FP32},
+    BP: {
+        **_pattern("src0", start_addr=0x0000, **_PATTERN_3D),
+        **_pattern("src1", start_addr=0x0800, **_PATTERN_3D),
+        **_pattern("dst", start_addr=0x1000, **_PATTERN_3D),
+        "in0_in1_dtype.lo": FP32,
+        "in0_in1_dtype.hi": FP32,
+        "out_dtype": FP32,
+        "num_active_channels": 128,
+    },
+}
+"""A legal instruction of every opcode, from which the cases differ in a field or two."""
+
+
+def record(opcode: Opcode, **changes) -> bytes:
+    """A legal record with some fields changed; ``__`` in a keyword stands for the dot."""
+    renamed = {name.replace("__", "."): value for name, value in changes.items()}
+    return encode(opcode, {**LEGAL[opcode], **renamed})
+
+
+@dataclass
+class Result:
+    """What left the validator."""
+
+    operations: list = field(default_factory=list)
+    cycles: list[int] = field(default_factory=list)
+    """Clock in which each operation was seen first."""
+
+
+class ValidatorWithRegisters(wiring.Component):
+    """The validator with a constant register file."""
+
+    i: In(stream.Signature(GatheredRecord))
+    o: Out(stream.Signature(Operation))
+
+    def __init__(self, config: EngineConfig, registers: Mapping[int, int]):
+        self.config = config
+        self.registers = registers
+        super().__init__()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.validator = validator = Validator(self.config)
+        wiring.connect(m, wiring.flipped(self.i), validator.i)
+        wiring.connect(m, validator.o, wiring.flipped(self.o))
+        values = Array(Const(self.registers.get(index, 0), 32) for index in range(REGISTERS))
+        m.d.comb += validator.register_value.eq(values[validator.register_index])
+        return m
+
+
+def validate(
+    records: Sequence[bytes],
+    *,
+    registers: Mapping[int, int] | None = None,
+    config: EngineConfig = CAYMAN,
+    gaps: Sequence[int] = (0,),
+    stalls: Sequence[int] = (0,),
+) -> Result:
+    """Run records through the validator.
+
+    ``gaps`` and ``stalls`` are clocks to wait before each record is offered and before each
+    operation is taken, repeated as often as needed. ``accepted_at`` of record n is n.
+    """
+    dut = ValidatorWithRegisters(config, registers or {})
+    result = Result()
+
+    async def feed(ctx):
+        for index, data in enumerate(records):
+            if gap := gaps[index % len(gaps)]:
+                await ctx.tick().repeat(gap)
+            word = int.from_bytes(data, "little")
+            ctx.set(dut.i.payload, {"record": word, "accepted_at": index})
+            ctx.set(dut.i.valid, 1)
+            await ctx.tick().until(dut.i.ready)
+            ctx.set(dut.i.valid, 0)
+
+    async def drain(ctx):
+        cycle = 0
+        for index in range(len(records)):
+            while not ctx.get(dut.o.valid):
+                await ctx.tick()
+                cycle += 1
+                assert cycle < 40 * (len(records) + sum(gaps) + 2), "an operation never arrived"
+            first_seen = ctx.get(dut.o.payload.as_value())
+            result.cycles.append(cycle)
+            for _ in range(stalls[index % len(stalls)]):
+                await ctx.tick()
+                cycle += 1
+                assert ctx.get(dut.o.valid), "valid withdrawn"
+                assert ctx.get(dut.o.payload.as_value()) == first_seen, "payload changed"
+            result.operations.append(ctx.get(dut.o.payload))
+            ctx.set(dut.o.ready, 1)
+            await ctx.tick()
+            cycle += 1
+            ctx.set(dut.o.ready, 0)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(feed)
+    sim.add_testbench(drain)
+    sim.run()
+    assert len(result.operations) == len(records)
+    return result

@@ -1,0 +1,230 @@
+"""Single-field rules, exhaustively: every byte value of every mode, dtype and selector."""
+
+from functools import cache
+
+import pytest
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+from dve_rtl.frontend.decode import Decoder
+from dve_rtl.frontend.fields import FieldCheck, FieldFaults
+from frontend_bench import BP, GA, GA2, PL, PL2, PRAM, record
+
+
+class DecodedFieldCheck(wiring.Component):
+    record: In(512)
+    faults: Out(FieldFaults)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.decoder = decoder = Decoder()
+        m.submodules.check = check = FieldCheck()
+        m.d.comb += [
+            decoder.record.eq(self.record),
+            check.i.eq(decoder.o),
+            self.faults.eq(check.faults),
+        ]
+        return m
+
+
+class Bench:
+    """One simulation, run again for every list of records: elaboration costs most of the time."""
+
+    def __init__(self):
+        self.dut = DecodedFieldCheck()
+        self.records: list[bytes] = []
+        self.found: list[set[str]] = []
+        self.sim = Simulator(self.dut)
+        self.sim.add_testbench(self.apply)
+
+    async def apply(self, ctx):
+        for data in self.records:
+            ctx.set(self.dut.record, int.from_bytes(data, "little"))
+            await ctx.delay(1e-9)
+            faults = ctx.get(self.dut.faults)
+            self.found.append({name for name in FieldFaults.members if faults[name]})
+
+    def run(self, records) -> list[set[str]]:
+        if self.found:
+            self.sim.reset()
+        self.records, self.found = list(records), []
+        self.sim.run()
+        assert len(self.found) == len(self.records)
+        return self.found
+
+
+@cache
+def bench() -> Bench:
+    return Bench()
+
+
+def faults_of(records) -> list[set[str]]:
+    """Names of the reasons found for each record."""
+    return bench().run(records)
+
+
+def legal_values(make, count=256, reason=None) -> set[int]:
+    """Values of one field for which no reason, or only ``reason``'s absence, is reported."""
+    found = faults_of([make(value) for value in range(count)])
+    if reason is not None:
+        assert all(faults <= {reason} for faults in found)
+    return {value for value, faults in enumerate(found) if not faults}
+
+
+@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, PRAM, BP], ids=lambda opcode: opcode.name)
+def test_legal_record_has_no_fault(opcode):
+    assert faults_of([record(opcode)]) == [set()]
+
+
+WAIT_IMMEDIATE = {*range(0x00, 0x08), 0x0E, 0x0F}
+WAIT_REGISTER = {0x81, 0x82, 0x83, 0x84, 0x85}
+UPDATE_IMMEDIATE = {
+    *(0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x09),
+    *(0x11, 0x12, 0x13, 0x14, 0x15, 0x17, 0x19),
+}
+UPDATE_REGISTER = {0x85, 0x87, 0x89, 0x95, 0x97, 0x99}
+
+
+@pytest.mark.parametrize(
+    ("field", "reason", "immediate", "register"),
+    [
+        ("events__wait_mode", "wait", WAIT_IMMEDIATE, WAIT_REGISTER),
+        ("events__update_mode", "update", UPDATE_IMMEDIATE, UPDATE_REGISTER),
+    ],
+)
+@pytest.mark.parametrize(
+    ("semaphore_value", "register_legal"),
+    [(0, True), (63, True), (64, False), (255, False), (0xFFFFFF3F, True), (0x00000140, False)],
+)
+def test_event_modes(field, reason, immediate, register, semaphore_value, register_legal):
+    legal = legal_values(
+        lambda mode: record(BP, **{field: mode}, events__semaphore_value=semaphore_value),
+        reason=reason,
+    )
+    assert legal == (immediate | register if register_legal else immediate)
+
+
+FLOATS = {0xA, 0x7, 0x6}
+
+
+@pytest.mark.parametrize(
+    ("opcode", "field", "count", "legal"),
+    [
+        (GA, "in0_in1_dtype__lo", 16, FLOATS | {0x8}),
+        (GA, "in0_in1_dtype__hi", 16, FLOATS | {0x8}),
+        (GA, "out_dtype", 256, FLOATS),
+        (GA, "immediate_dtype", 256, FLOATS | {0x8, 0x0}),
+        (GA2, "in0_in1_dtype__lo", 16, FLOATS | {0x8}),
+        (GA2, "in0_in1_dtype__hi", 16, FLOATS | {0x8}),
+        (GA2, "immediate_out_dtype__lo", 16, FLOATS | {0x8}),
+        (GA2, "immediate_out_dtype__hi", 16, FLOATS),
+        (PL, "dtype", 256, FLOATS),
+        (PL2, "src_dtype", 256, FLOATS),
+        (PL2, "immediate_dtype", 256, FLOATS),
+        (PRAM, "dtype", 256, {0xA}),
+        (BP, "in0_in1_dtype__lo", 16, FLOATS | {0x8}),
+        (BP, "in0_in1_dtype__hi", 16, FLOATS | {0x8}),
+        (BP, "out_dtype", 256, FLOATS | {0xB}),
+    ],
+)
+def test_dtypes(opcode, field, count, legal):
+    found = legal_values(lambda code: record(opcode, **{field: code}), count, "dtype")
+    assert found == legal
+
+
+@pytest.mark.parametrize(
+    ("opcode", "field", "count", "legal"),
+    [
+        (GA2, "imm0_imm1_src__lo", 16, {1, 2}),
+        (GA2, "imm0_imm1_src__hi", 16, {1, 2}),
+        (PL, "imm0_src", 256, {0, 1, 2}),
+        (PL2, "imm0_src", 256, {0, 1, 2}),
+        (PL2, "imm1_src", 256, {0, 1, 2}),
+    ],
+)
+def test_selectors(opcode, field, count, legal):
+    found = legal_values(lambda code: record(opcode, **{field: code}), count, "immediate")
+    assert found == legal
+
+
+@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, BP], ids=lambda opcode: opcode.name)
+def test_channels(opcode):
+    found = legal_values(lambda n: record(opcode, num_active_channels=n), 256, "partition")
+    assert found == set(range(1, 129))
+
+
+@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, PRAM, BP], ids=lambda opcode: opcode.name)
+def test_inst_word_len(opcode):
+    make = lambda n: record(opcode, header__inst_word_len=n)  # noqa: E731
+    assert legal_values(make, 256, "length") == {16}
+
+
+def test_operator_byte():
+    assert legal_values(lambda op: record(BP, op=op), 256, "operator") == {0}
+
+
+def test_debug_bytes_are_free():
+    records = [record(op, header__debug_cmd=0xFE, header__debug_hint=0xFF) for op in (GA, PRAM)]
+    assert faults_of(records) == [set(), set()]
+
+
+RESERVED_BYTES = {
+    GA: set(),
+    GA2: set(),
+    PL: {*range(12, 16), 33, *range(35, 44), *range(49, 64)},
+    PL2: {*range(24, 28), *range(35, 40), *range(50, 64)},
+    PRAM: set(range(21, 64)),
+    BP: set(),
+}
+
+
+@pytest.mark.parametrize("opcode", RESERVED_BYTES, ids=lambda opcode: opcode.name)
+def test_reserved_bytes(opcode):
+    records = []
+    for byte in range(12, 64):
+        for bit in (0, 7):
+            data = bytearray(record(opcode))
+            data[byte] ^= 1 << bit
+            records.append(bytes(data))
+    found = faults_of(records)
+    reserved = {12 + i // 2 for i, faults in enumerate(found) if "reserved" in faults}
+    everywhere = {12 + i // 2 for i in range(0, len(found), 2) if "reserved" in found[i + 1]}
+    assert reserved == everywhere == RESERVED_BYTES[opcode]
+
+
+@pytest.mark.parametrize(("opcode", "field"), [(PL, "imm1"), (PL2, "element_count")])
+@pytest.mark.parametrize(
+    ("pattern", "finite"),
+    [
+        (0x00000000, True),
+        (0x80000001, True),
+        (0x7F7FFFFF, True),
+        (0xFF7FFFFF, True),
+        (0x7F800000, False),
+        (0xFF800000, False),
+        (0x7F800001, False),
+        (0xFFFFFFFF, False),
+    ],
+)
+def test_element_count_is_finite(opcode, field, pattern, finite):
+    expected = set() if finite else {"immediate"}
+    assert faults_of([record(opcode, **{field: pattern})]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "legal"),
+    [
+        (0, 256, True),
+        (255, 1, True),
+        (0, 257, False),
+        (1, 256, False),
+        (256, 1, False),
+        (65535, 1, False),
+        (65535, 65535, False),
+        (1, 65535, False),
+    ],
+)
+def test_parameter_ram_range(first, count, legal):
+    expected = set() if legal else {"immediate"}
+    assert faults_of([record(PRAM, first_entry=first, entry_count=count)]) == [expected]
