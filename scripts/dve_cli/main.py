@@ -1,0 +1,140 @@
+"""The ``dve`` command: its subcommands, and how it ends when something goes wrong."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module, metadata
+from typing import Annotated, Any, NoReturn
+
+import typer
+from dve_cosim.errors import CosimError
+from typer.core import TyperCommand, TyperGroup
+
+from dve_cli.errors import UserError
+
+MARKUP = "markdown"
+
+SUBCOMMANDS = {
+    "cosim": "Run batch-norm backward of a real layer on the RTL and compare every bit.",
+    "run": "Run a program on the RTL or on the golden model.",
+    "asm": "Assemble a program: 64 bytes for each instruction.",
+    "disasm": "Write a program as text, one instruction per line.",
+    "lint": "Say for each instruction whether it is legal, and if not, why.",
+    "export": "Write the engine as Verilog.",
+    "doctor": "Show what this machine has of what OpenDVE needs.",
+}
+"""Name to first line of help. ``dve_cli.NAME`` defines a function ``NAME``: the subcommand."""
+
+USER_ERROR = 2
+INTERRUPTED = 128 + 2
+"""As a shell reports a process that SIGINT ended."""
+
+BROKEN_PIPE = 128 + 13
+"""As a shell reports a process that SIGPIPE ended."""
+
+
+class Subcommands(TyperGroup):
+    """Imports the module of a subcommand when that is called, so that ``--help`` is quick."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, summary in SUBCOMMANDS.items():
+            self.add_command(TyperCommand(name, help=summary, rich_markup_mode=MARKUP))
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name else listed, rest
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        with one_line_errors():
+            return super().invoke(ctx)
+
+
+def load(name: str) -> TyperCommand:
+    """The command that ``dve_cli.NAME`` defines.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SUBCOMMANDS`.
+    """
+    single = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
+    single.command(name)(getattr(import_module(f"dve_cli.{name}"), name))
+    command = typer.main.get_command(single)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what a user can cause into one line on standard error and an exit status.
+
+    A defect of OpenDVE keeps its traceback.
+    """
+    try:
+        yield
+        sys.stdout.flush()  # a full disk or a closed pipe shows here at the latest
+    except (UserError, CosimError) as error:
+        stop(str(error), USER_ERROR)
+    except KeyboardInterrupt:
+        stop("interrupted", INTERRUPTED)
+    except OSError as error:
+        drop_unwritten_output()
+        if error.errno == errno.EPIPE:  # the reader of our output, such as `head`, has enough
+            raise typer.Exit(BROKEN_PIPE) from None
+        where = f"{error.filename}: " if error.filename else ""
+        stop(f"{where}{error.strerror or error}", USER_ERROR)
+
+
+def stop(message: str, status: int) -> NoReturn:
+    """Say why, in one line, and end with ``status``."""
+    print(f"dve: error: {' '.join(message.split())}", file=sys.stderr)
+    raise typer.Exit(status) from None
+
+
+def drop_unwritten_output() -> None:
+    """Keep Python from complaining at its exit about output that cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_version(asked: bool) -> None:
+    if asked:
+        print(f"dve {metadata.version('opendve')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Subcommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a defect shows as Python's own traceback
+    rich_markup_mode=MARKUP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def dve(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show version.")
+    ] = False,
+) -> None:
+    """Batch-norm instructions of the Trainium vector engine, in Verilog and bit-exact numpy.
+
+    Start with:
+
+        dve doctor                            what this machine lacks, if anything
+        dve cosim                             a real layer, RTL against golden
+        dve asm backward.s -o backward.bin    text to 64-byte instructions
+        dve lint backward.bin                 what is illegal in them, and why
+        dve run backward.bin --on golden      run them
+        dve export --preset fpga -o dve.v     Verilog for other tools
+
+    `dve COMMAND --help` explains a command.
+    """
