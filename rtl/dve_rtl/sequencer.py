@@ -258,7 +258,8 @@ class Sequencer(wiring.Component):
             for handler, table in PASSES.items():
                 with m.Case(handler):
                     final = len(table.elements) - 1
-                    for position, slot_kind in enumerate(table.elements):
+                    m.d.comb += kind.eq(table.elements[final])
+                    for position, slot_kind in enumerate(table.elements[:final]):
                         with m.If(element == position):
                             m.d.comb += kind.eq(slot_kind)
                     # The ordinal also tells the first element of a pass from the others.
