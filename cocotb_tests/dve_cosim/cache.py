@@ -86,7 +86,40 @@ def _prune(family: Path, keep: int, newest: Path) -> None:
         for path in family.iterdir()
         if path.is_dir() and not path.name.startswith(".") and path != newest
     ]
-    entries.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    entries.sort(key=_mtime, reverse=True)
     for old in entries[max(keep - 1, 0) :]:
         shutil.rmtree(old, ignore_errors=True)
         (family / f"{old.name}.lock").unlink(missing_ok=True)
+
+
+_KEPT_LOGS = 32
+
+
+def log_file(name: str) -> Path:
+    """A fresh file for the output of a tool, kept for the user if the tool fails.
+
+    Raises
+    ------
+    CosimError
+        If the cache cannot be written.
+    """
+    folder = cache_root() / "logs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        older = sorted(folder.glob("*.log"), key=_mtime, reverse=True)
+        for path in older[_KEPT_LOGS - 1 :]:
+            path.unlink(missing_ok=True)
+        path = folder / f"{name}.log"
+        path.write_text("")
+    except OSError as error:
+        raise CosimError(
+            f"cannot write {folder}: {error.strerror or error}; set DVE_CACHE to another directory"
+        ) from error
+    return path
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # removed by another process in the meantime
+        return 0.0

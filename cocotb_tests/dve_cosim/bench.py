@@ -1,0 +1,195 @@
+"""The cocotb side of a run: executes a `Job` inside the simulator."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb._gpi_triggers import GPITrigger  # for PythonTime only
+from cocotb.clock import Clock
+from cocotb.simtime import get_sim_time
+from cocotb.triggers import ClockCycles, RisingEdge, Timer
+from dve_golden.fp32.reciprocal import reset_parameter_ram
+from dve_golden.isa.enums import RECORD_BYTES
+
+from dve_cosim.driver import (
+    NO_PAUSES,
+    CompletionSink,
+    HostPort,
+    Pauses,
+    RecordSource,
+    RegisterPort,
+    random_pauses,
+)
+from dve_cosim.job import (
+    FAILURE,
+    INITIAL,
+    MAX_PENDING,
+    RESULT,
+    Counter,
+    Job,
+    batch_folder,
+    pending_batches,
+    program_file,
+)
+from dve_cosim.watchdog import cycle_budget
+from dve_cosim.wrapper import IMAGES
+
+PERIOD = 2
+"""Simulator steps of a clock cycle."""
+
+
+class PythonTime:
+    """Wall time spent in Python since the simulator started.
+
+    Everything that cocotb does in Python happens under the callback of a trigger.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        react: Callable[[GPITrigger], None] = GPITrigger._react
+
+        def timed(trigger: GPITrigger) -> None:
+            start = time.perf_counter()
+            react(trigger)
+            self.seconds += time.perf_counter() - start
+
+        GPITrigger._react = timed  # type: ignore[method-assign]
+
+
+class Hang(Exception):
+    """The engine has stopped answering."""
+
+
+class Session:
+    """The running engine with its endpoints."""
+
+    def __init__(self, dut: Any, job: Job, folder: Path) -> None:
+        def gaps(stream: str) -> Pauses:
+            return self._pauses(f"{job.seed} {stream}", job.gaps)
+
+        def stalls(stream: str) -> Pauses:
+            return self._pauses(f"{job.seed} {stream}", job.stalls)
+
+        self._dut = dut
+        self._config = job.config
+        self._folder = folder
+        self._python = PythonTime()
+        self._counter = Counter(folder)
+        self._sequence = 0
+        self._records = RecordSource(dut, job.config, pauses=gaps("instruction"))
+        self._completions = CompletionSink(dut, pauses=stalls("completion"))
+        self._host = HostPort(
+            dut,
+            job.config,
+            request_pauses=gaps("host_request"),
+            response_pauses=stalls("host_response"),
+        )
+        self._registers = RegisterPort(
+            dut,
+            request_pauses=gaps("register_request"),
+            response_pauses=stalls("register_response"),
+        )
+
+    @staticmethod
+    def _pauses(seed: str, share: float) -> Pauses:
+        return random_pauses(seed, share=share) if share else NO_PAUSES
+
+    async def start(self) -> None:
+        """Reset, then load the initial state."""
+        dut = self._dut
+        dut.image_load.value = dut.image_dump.value = 0
+        dut.rst.value = 1
+        Clock(dut.clk, PERIOD, unit="step").start(start_high=False)
+        await ClockCycles(dut.clk, 2)
+        dut.rst.value = 0
+        await self._pulse(dut.image_load)
+        with np.load(self._folder / INITIAL) as initial:
+            await self._host.write_lane_state(initial["lane_state"])
+            await self._host.write_parameter_ram(
+                initial["parameter_ram"], reset=reset_parameter_ram()
+            )
+            await self._registers.write_all(initial["registers"])
+
+    async def execute(self, index: int) -> None:
+        """Run one program and write what it leaves behind."""
+        program = (self._folder / program_file(index)).read_bytes()
+        completions = np.zeros((len(program) // RECORD_BYTES, 3), np.uint32)
+        python, start, first_step = self._python.seconds, time.perf_counter(), get_sim_time("step")
+        cocotb.start_soon(self._records.send(program))
+        watchdog = cocotb.start_soon(self._watch(program, self._sequence))
+        for row in completions:
+            completion = await self._completions.receive()
+            if completion.sequence != self._sequence:
+                raise Hang(f"completion {completion.sequence} came where {self._sequence} was due")
+            row[:] = completion.opcode, completion.reason, completion.cycles
+            self._sequence += 1
+            self._counter.value = self._sequence
+        watchdog.cancel()
+        while not self._dut.idle.value:
+            await RisingEdge(self._dut.idle)
+        simulated = time.perf_counter()
+        # Python time of the wake-up that we are in is counted at its end: at most one is missed.
+        seconds = {
+            "simulate_seconds": simulated - start,
+            "python_seconds": self._python.seconds - python,
+            "simulated_cycles": (get_sim_time("step") - first_step) // PERIOD,
+        }
+        await self._save(index, completions, start=simulated, **seconds)
+
+    async def _save(
+        self, index: int, completions: np.ndarray, *, start: float, **figures: Any
+    ) -> None:
+        target = self._folder / batch_folder(index)
+        draft = target.with_suffix(".draft")
+        draft.mkdir()
+        await self._pulse(self._dut.image_dump)
+        for name in IMAGES:
+            (self._folder / f"{name}.out").rename(draft / f"{name}.out")
+        arrays: dict[str, Any] = {
+            "completions": completions,
+            "registers": await self._registers.read_all(),
+            "parameter_ram": await self._host.read_parameter_ram(),
+            "lane_state": await self._host.read_lane_state(),
+        }
+        figures["dump_seconds"] = time.perf_counter() - start
+        np.savez(draft / RESULT, **arrays, **figures)
+        draft.rename(target)
+
+    async def _pulse(self, signal: Any) -> None:
+        """Raise an image request between two clock edges."""
+        signal.value = 1
+        await RisingEdge(self._dut.clk)
+        signal.value = 0
+        await RisingEdge(self._dut.clk)
+
+    async def _watch(self, program: bytes, first: int) -> None:
+        """Fail when an instruction has taken longer than its budget; wakes once per budget."""
+        while (at := self._sequence - first) * RECORD_BYTES < len(program):
+            record = program[at * RECORD_BYTES :][:RECORD_BYTES]
+            budget = cycle_budget(record, self._config)
+            await Timer(budget * PERIOD, unit="step")
+            if self._sequence - first == at:
+                raise Hang(
+                    f"instruction {at} (opcode {record[0]:#04x}) did not complete "
+                    f"within {budget} cycles"
+                )
+
+
+@cocotb.test()
+async def run_job(dut: Any) -> None:
+    """Execute the job in the working directory."""
+    folder = Path.cwd()
+    job = Job.load(folder)
+    try:
+        session = Session(dut, job, folder)
+        await session.start()
+        for index in range(job.programs):
+            while pending_batches(folder) >= MAX_PENDING:
+                time.sleep(0.01)
+            await session.execute(index)
+    except Hang as error:
+        (folder / FAILURE).write_text(str(error))
+        raise

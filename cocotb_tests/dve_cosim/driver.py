@@ -1,0 +1,267 @@
+"""Bench endpoints for the streams of an Amaranth design, and for the ports of the engine.
+
+A transfer happens at a rising clock edge at which valid and ready are both 1. Under cocotb a
+read after ``RisingEdge(clk)`` sees the values before the edge, and a write takes effect after
+it, so an endpoint looks at the edge itself. Between edges it sleeps on the signal that it waits
+for rather than on the clock: the clock runs inside the simulator, and a wake-up of Python costs
+as much as the simulation of several cycles.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from dve_golden.isa.enums import MAX_CHANNELS, PARAMETER_RAM_ENTRIES, RECORD_BYTES, REGISTERS
+from dve_rtl.config import EngineConfig
+from dve_rtl.host import Space
+from numpy.typing import NDArray
+
+from dve_cosim.engine import (
+    completion_packing,
+    host_request_packing,
+    register_request_packing,
+)
+from dve_cosim.state import LANE_STATE
+
+Pauses = Iterable[int]
+"""Clock cycles to stay idle before each transfer, one number per transfer."""
+
+NO_PAUSES: Pauses = repeat(0)
+
+
+def random_pauses(seed: int | str, *, share: float = 0.5, longest: int = 8) -> Iterator[int]:
+    """Endless pauses: with probability ``share`` one of 1 to ``longest`` cycles, else none."""
+    generator = random.Random(seed)
+    while True:
+        yield generator.randint(1, longest) if generator.random() < share else 0
+
+
+class StreamSource:
+    """Drives a stream that flows into the design.
+
+    Parameters
+    ----------
+    dut
+        Handle of the top.
+    name : str
+        Port name; the signals are ``<name>__payload``, ``__valid`` and ``__ready``.
+    pauses : Pauses
+        Gaps between words.
+    """
+
+    def __init__(self, dut: Any, name: str, *, pauses: Pauses = NO_PAUSES) -> None:
+        self._payload = getattr(dut, f"{name}__payload")
+        self._valid = getattr(dut, f"{name}__valid")
+        self._ready = getattr(dut, f"{name}__ready")
+        self._edge = RisingEdge(dut.clk)
+        self._became_ready = RisingEdge(self._ready)
+        self._pauses = iter(pauses)
+        self._valid.value = 0
+
+    async def send(self, word: int) -> None:
+        """Offer one word until it is accepted; returns at that clock edge."""
+        for _ in range(next(self._pauses)):
+            await self._edge
+        self._payload.value = word
+        self._valid.value = 1
+        await self._edge
+        while not self._ready.value:
+            await self._became_ready
+            await self._edge
+        self._valid.value = 0
+
+
+class StreamSink:
+    """Accepts the words of a stream that flows out of the design.
+
+    ``ready`` is 1 only while somebody receives, so that no word is lost.
+
+    Parameters
+    ----------
+    dut, name
+        As in `StreamSource`.
+    pauses : Pauses
+        Cycles of back-pressure before each word.
+    """
+
+    def __init__(self, dut: Any, name: str, *, pauses: Pauses = NO_PAUSES) -> None:
+        self._payload = getattr(dut, f"{name}__payload")
+        self._valid = getattr(dut, f"{name}__valid")
+        self._ready = getattr(dut, f"{name}__ready")
+        self._edge = RisingEdge(dut.clk)
+        self._became_valid = RisingEdge(self._valid)
+        self._pauses = iter(pauses)
+        self._ready.value = 0
+
+    async def receive(self) -> int:
+        """The next word; returns at the clock edge of its transfer."""
+        for _ in range(next(self._pauses)):
+            await self._edge
+        self._ready.value = 1
+        await self._edge
+        while not self._valid.value:
+            await self._became_valid
+            await self._edge
+        self._ready.value = 0
+        return self._payload.value.to_unsigned()
+
+
+class RecordSource:
+    """Sends 64-byte records as beats, the first carrying byte 0 in its lowest bits."""
+
+    def __init__(self, dut: Any, config: EngineConfig, *, pauses: Pauses = NO_PAUSES) -> None:
+        self._stream = StreamSource(dut, "instruction", pauses=pauses)
+        self._beat_bytes = config.beat_bits // 8
+
+    async def send(self, program: bytes) -> None:
+        """Send every record of a program; returns when the last beat is accepted."""
+        assert len(program) % RECORD_BYTES == 0
+        for at in range(0, len(program), self._beat_bytes):
+            beat = program[at : at + self._beat_bytes]
+            await self._stream.send(int.from_bytes(beat, "little"))
+
+
+class Completion(NamedTuple):
+    """One word of the completion stream."""
+
+    sequence: int
+    opcode: int
+    reason: int
+    cycles: int
+
+
+class CompletionSink:
+    """Receives completions."""
+
+    def __init__(self, dut: Any, *, pauses: Pauses = NO_PAUSES) -> None:
+        self._stream = StreamSink(dut, "completion", pauses=pauses)
+        self._packing = completion_packing()
+
+    async def receive(self) -> Completion:
+        """The next completion."""
+        return Completion(**self._packing.unpack(await self._stream.receive()))
+
+
+class HostPort:
+    """The memory port: one word of every lane in a row of partitions at a time."""
+
+    _LANE_BYTES = 8
+
+    def __init__(
+        self,
+        dut: Any,
+        config: EngineConfig,
+        *,
+        request_pauses: Pauses = NO_PAUSES,
+        response_pauses: Pauses = NO_PAUSES,
+    ) -> None:
+        self._requests = StreamSource(dut, "host_request", pauses=request_pauses)
+        self._responses = StreamSink(dut, "host_response", pauses=response_pauses)
+        self._packing = host_request_packing(config)
+        self._row_bytes = config.lanes * self._LANE_BYTES
+        self._lanes = config.lanes
+        self._groups = config.groups
+
+    async def write(
+        self, space: Space, row: int, word: int, data: bytes, enable: int | None = None
+    ) -> None:
+        """Write the 8 bytes of every lane; ``enable`` has one bit per byte, default all."""
+        assert len(data) == self._row_bytes
+        request = self._packing.pack(
+            data=int.from_bytes(data, "little"),
+            byte_enable=(1 << self._row_bytes) - 1 if enable is None else enable,
+            word=word,
+            row=row,
+            space=space.value,
+            write=1,
+        )
+        await self._requests.send(request)
+
+    async def read(self, addresses: Iterable[tuple[Space, int, int]]) -> list[bytes]:
+        """Read the words at (space, row, word), requests and responses overlapping."""
+        wanted = list(addresses)
+
+        async def ask() -> None:
+            for space, row, word in wanted:
+                await self._requests.send(self._packing.pack(space=space.value, row=row, word=word))
+
+        asking = cocotb.start_soon(ask())
+        words = [
+            (await self._responses.receive()).to_bytes(self._row_bytes, "little") for _ in wanted
+        ]
+        await asking
+        return words
+
+    async def read_lane_state(self) -> NDArray[np.float32]:
+        """N, mean, A, B, C of every channel, float32 [128, 5]."""
+        words = await self.read(
+            (Space.STATE, row, word)
+            for row in range(self._groups)
+            for word in range(len(LANE_STATE))
+        )
+        values = np.frombuffer(b"".join(words), "<f4").reshape(
+            self._groups, len(LANE_STATE), self._lanes, 2
+        )
+        return np.ascontiguousarray(
+            values[..., 0].transpose(0, 2, 1).reshape(MAX_CHANNELS, len(LANE_STATE))
+        )
+
+    async def write_lane_state(self, values: NDArray[np.float32]) -> None:
+        """Set the lane state; rows that hold the pattern 0 everywhere are left at reset."""
+        rows = values.view(np.uint32).reshape(self._groups, self._lanes, len(LANE_STATE))
+        for row, word in np.argwhere(rows.any(axis=1)):
+            data = rows[row, :, word].astype("<u8").tobytes()
+            await self.write(Space.STATE, int(row), int(word), data)
+
+    async def read_parameter_ram(self) -> NDArray[np.float32]:
+        """The Parameter RAM, float32 [256]."""
+        words = await self.read(
+            (Space.PARAMETER_RAM, 0, entry) for entry in range(PARAMETER_RAM_ENTRIES)
+        )
+        return np.frombuffer(b"".join(word[:4] for word in words), "<f4").astype(np.float32)
+
+    async def write_parameter_ram(
+        self, values: NDArray[np.float32], *, reset: NDArray[np.float32]
+    ) -> None:
+        """Set the entries whose patterns differ from those of ``reset``."""
+        patterns = values.view(np.uint32)
+        for entry in np.flatnonzero(patterns != reset.view(np.uint32)):
+            data = int(patterns[entry]).to_bytes(self._row_bytes, "little")
+            await self.write(Space.PARAMETER_RAM, 0, int(entry), data)
+
+
+class RegisterPort:
+    """Reads and writes the address registers; only a read is answered."""
+
+    def __init__(
+        self,
+        dut: Any,
+        *,
+        request_pauses: Pauses = NO_PAUSES,
+        response_pauses: Pauses = NO_PAUSES,
+    ) -> None:
+        self._requests = StreamSource(dut, "register_request", pauses=request_pauses)
+        self._responses = StreamSink(dut, "register_response", pauses=response_pauses)
+        self._packing = register_request_packing()
+
+    async def write(self, index: int, value: int) -> None:
+        """Set one register."""
+        await self._requests.send(self._packing.pack(index=index, write=1, value=value))
+
+    async def read(self, index: int) -> int:
+        """One register."""
+        await self._requests.send(self._packing.pack(index=index))
+        return await self._responses.receive()
+
+    async def read_all(self) -> NDArray[np.uint32]:
+        """All registers, uint32 [64]."""
+        return np.array([await self.read(index) for index in range(REGISTERS)], np.uint32)
+
+    async def write_all(self, values: NDArray[np.uint32]) -> None:
+        """Set the registers that are not 0, their value after reset."""
+        for index in np.flatnonzero(values):
+            await self.write(int(index), int(values[index]))

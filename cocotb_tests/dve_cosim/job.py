@@ -1,0 +1,97 @@
+"""What passes between the two sides of a run: files in one directory, its working directory.
+
+The parent writes ``job.json``, ``program_<k>.bin``, ``initial.npz`` and the memory images; the
+simulator writes one ``batch_<k>`` directory after each program, complete when it appears, and
+counts completions in ``progress``.
+"""
+
+import json
+import mmap
+import struct
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dve_rtl.config import EngineConfig
+
+JOB = "job.json"
+INITIAL = "initial.npz"
+FAILURE = "failure.txt"
+RESULT = "result.npz"
+RESULTS_XML = "results.xml"
+
+MAX_PENDING = 8
+"""Finished batches that may wait for their reader; then the simulator waits (disk space)."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        The engine.
+    programs : int
+        Number of programs, executed one after the other on persistent state.
+    seed : int
+        Of the pauses.
+    gaps, stalls : float
+        Share of transfers that are preceded by idle cycles, on streams into and out of the engine.
+    """
+
+    config: EngineConfig
+    programs: int
+    seed: int
+    gaps: float
+    stalls: float
+
+    def save(self, folder: Path) -> None:
+        """Write ``job.json``."""
+        (folder / JOB).write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Job":
+        """Read ``job.json``."""
+        values = json.loads((folder / JOB).read_text())
+        return cls(**values | {"config": EngineConfig(**values["config"])})
+
+
+def program_file(index: int) -> str:
+    """Name of a program's file."""
+    return f"program_{index}.bin"
+
+
+def batch_folder(index: int) -> str:
+    """Name of the directory that holds what a program left behind."""
+    return f"batch_{index}"
+
+
+def pending_batches(folder: Path) -> int:
+    """Number of finished batches that nobody has read yet."""
+    return sum(1 for _ in folder.glob("batch_*"))
+
+
+class Counter:
+    """A count in a file that one process writes and another reads, at the cost of a store."""
+
+    _FORMAT = struct.Struct("<Q")
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "progress"
+        if not path.exists():
+            path.write_bytes(bytes(self._FORMAT.size))
+        with path.open("r+b") as file:
+            self._bytes = mmap.mmap(file.fileno(), self._FORMAT.size)
+
+    @property
+    def value(self) -> int:
+        """The count."""
+        return self._FORMAT.unpack_from(self._bytes)[0]
+
+    @value.setter
+    def value(self, count: int) -> None:
+        self._FORMAT.pack_into(self._bytes, 0, count)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._bytes.close()

@@ -1,0 +1,46 @@
+"""Runs a built simulator through cocotb's runner; the process between the parent and it.
+
+A process of its own, because the runner blocks, prints, exits the interpreter on failure, and
+behaves differently under pytest and under a user's ``COCOTB_*``, ``WAVES`` and ``GUI`` variables.
+
+Usage: ``python -m dve_cosim.launch BUILD_DIR SEED [TRACE_FILE]`` in the job's directory.
+"""
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from cocotb_tools.runner import get_runner
+
+from dve_cosim.job import RESULTS_XML
+from dve_cosim.wrapper import SIM_TOP
+
+TEST_MODULE = "dve_cosim.bench"
+
+
+def main(build_dir: str, seed: str, trace_file: str | None = None) -> None:
+    """Run the bench to its end."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    get_runner("verilator").test(
+        hdl_toplevel=SIM_TOP,
+        hdl_toplevel_lang="verilog",
+        test_module=TEST_MODULE,
+        build_dir=build_dir,
+        test_dir=Path.cwd(),
+        results_xml=RESULTS_XML,
+        seed=int(seed),
+        test_args=["--trace", "--trace-file", trace_file] if trace_file else [],
+    )
+
+
+def _die_with_parent() -> None:
+    """Kill this process group when the parent's end of our standard input closes."""
+    while os.read(sys.stdin.fileno(), 1):  # not through the buffer, whose lock blocks our exit
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,345 @@
+"""Programs through the RTL: run the simulator as a child and read back what it computed."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from cocotb_tools.check_results import get_results
+from dve_golden.isa.enums import RECORD_BYTES
+from dve_rtl.config import EngineConfig
+from numpy.typing import NDArray
+
+from dve_cosim.build import Simulator, Waves, build
+from dve_cosim.cache import log_file
+from dve_cosim.errors import CosimError
+from dve_cosim.job import (
+    FAILURE,
+    INITIAL,
+    RESULT,
+    RESULTS_XML,
+    Counter,
+    Job,
+    batch_folder,
+    program_file,
+)
+from dve_cosim.process import Child
+from dve_cosim.progress import Progress, silent
+from dve_cosim.state import ArchState, read_image, write_image
+from dve_cosim.toolchain import verilator_environment
+from dve_cosim.wrapper import IMAGES
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Where the time of a run went; seconds of wall time.
+
+    Parameters
+    ----------
+    build : float
+        Export and compilation, or finding them in the cache.
+    simulate : float
+        From the first beat to the last completion.
+    python : float
+        The part of ``simulate`` that was spent in Python.
+    dump : float
+        Reading the state back.
+    cycles : int
+        Clock cycles simulated during ``simulate``.
+    """
+
+    build: float
+    simulate: float
+    python: float
+    dump: float
+    cycles: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """What a program left behind.
+
+    Parameters
+    ----------
+    state : ArchState
+        The state after its last instruction.
+    opcode, reason : uint8 [instructions]
+        Of each completion; reason 0 means executed.
+    cycles : uint32 [instructions]
+        Clock cycles of each completion.
+    timing : Timing
+        Wall times.
+    """
+
+    state: ArchState
+    opcode: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
+    cycles: NDArray[np.uint32]
+    timing: Timing
+
+
+def run_program(
+    program: bytes,
+    *,
+    config: EngineConfig,
+    state: ArchState | None = None,
+    seed: int = 0,
+    gaps: float = 0.0,
+    stalls: float = 0.0,
+    waves: Path | None = None,
+    timeout: float | None = None,
+    progress: Progress = silent,
+) -> RunResult:
+    """Run one program on the RTL; parameters and errors as for `run_batches`."""
+    batches = run_batches(
+        [program],
+        config=config,
+        state=state,
+        seed=seed,
+        gaps=gaps,
+        stalls=stalls,
+        waves=waves,
+        timeout=timeout,
+        progress=progress,
+    )
+    (result,) = batches
+    return result
+
+
+def run_batches(
+    programs: Sequence[bytes],
+    *,
+    config: EngineConfig,
+    state: ArchState | None = None,
+    seed: int = 0,
+    gaps: float = 0.0,
+    stalls: float = 0.0,
+    waves: Path | None = None,
+    timeout: float | None = None,
+    progress: Progress = silent,
+) -> Iterator[RunResult]:
+    """Run programs one after the other on persistent state, in one simulator.
+
+    Results come as soon as they are there; the simulator runs ahead by a few programs. Closing
+    the iterator, or an interrupt, stops it.
+
+    Parameters
+    ----------
+    programs : sequence of bytes
+        Each a multiple of 64 bytes.
+    config : EngineConfig
+        The engine.
+    state : ArchState, optional
+        State before the first program; that after reset if not given. Memory rows may be shorter
+        than the configured ones.
+    seed : int
+        Of the pauses.
+    gaps, stalls : float
+        Share of transfers preceded by 1 to 8 idle cycles, on streams into the engine and of
+        back-pressure on those out of it. Changes cycle counts, never results.
+    waves : Path, optional
+        Trace file, ``.vcd`` or ``.fst``. It is written in place, so that it shows a hang.
+    timeout : float, optional
+        Seconds of wall time that one program may take.
+    progress : callable
+        Told of steps ``export``, ``build`` and ``simulate`` (instructions completed).
+
+    Raises
+    ------
+    ValueError
+        If a program is not a multiple of 64 bytes, or a trace file has another suffix.
+    CosimError
+        If building fails, or if the simulator crashes, hangs or takes too long.
+    """
+    for program in programs:
+        if len(program) % RECORD_BYTES:
+            raise ValueError(
+                f"a program is a multiple of {RECORD_BYTES} bytes long, got {len(program)}"
+            )
+    start = time.perf_counter()
+    simulator = build(config, waves=waves_format(waves), progress=progress)
+    job = Job(config, len(programs), seed, gaps, stalls)
+    return _run(
+        simulator,
+        job,
+        programs,
+        state or ArchState.reset(config),
+        trace=waves.absolute() if waves else None,
+        timeout=timeout,
+        progress=progress,
+        build_seconds=time.perf_counter() - start,
+    )
+
+
+def waves_format(path: Path | None) -> Waves | None:
+    """The trace format that a file name asks for.
+
+    Raises
+    ------
+    ValueError
+        If it is neither ``.vcd`` nor ``.fst``.
+    """
+    if path is None:
+        return None
+    if path.suffix == ".vcd":
+        return "vcd"
+    if path.suffix == ".fst":
+        return "fst"
+    raise ValueError(f"a waveform file ends in .vcd or .fst, got {path}")
+
+
+def _run(
+    simulator: Simulator,
+    job: Job,
+    programs: Sequence[bytes],
+    state: ArchState,
+    *,
+    trace: Path | None,
+    timeout: float | None,
+    progress: Progress,
+    build_seconds: float,
+) -> Iterator[RunResult]:
+    instructions = sum(map(len, programs)) // RECORD_BYTES
+    progress("simulate", 0, instructions)
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="dve-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise CosimError(f"no room for temporary files: {error}; set TMPDIR") from error
+    with temporary as name:
+        folder = Path(name)
+        try:
+            _write_inputs(folder, job, programs, state)
+        except OSError as error:
+            raise CosimError(f"cannot write {folder}: {error.strerror}; set TMPDIR") from error
+        log = log_file(f"run-{folder.name}")
+        counter = Counter(folder)
+        command = [sys.executable, "-m", "dve_cosim.launch", str(simulator.build_dir)]
+        command += [str(job.seed), *([str(trace)] if trace else [])]
+        with Child(command, cwd=folder, environment=_environment(), log=log) as child:
+            for index in range(job.programs):
+                _await_batch(
+                    child,
+                    folder,
+                    index,
+                    log,
+                    timeout=timeout,
+                    report=lambda: progress("simulate", counter.value, instructions),
+                )
+                yield _read_batch(folder / batch_folder(index), job.config, build_seconds)
+                build_seconds = 0.0
+            while child.wait() is None:
+                pass
+        counter.close()
+        _check(folder, log)
+        log.unlink()
+    progress("simulate", instructions, instructions)
+
+
+def _environment() -> Mapping[str, str]:
+    """Ours, without what would change the behaviour of cocotb's runner."""
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COCOTB", "PYTEST", "GPI_", "PYGPI_"))
+        and name not in ("WAVES", "GUI", "TOPLEVEL", "MODULE")
+    }
+    # Rewriting assertions is of use to a test; here it would slow down every import.
+    return ours | verilator_environment() | {"COCOTB_REWRITE_ASSERTION_FILES": ""}
+
+
+def _write_inputs(folder: Path, job: Job, programs: Sequence[bytes], state: ArchState) -> None:
+    job.save(folder)
+    for index, program in enumerate(programs):
+        (folder / program_file(index)).write_bytes(program)
+    np.savez(
+        folder / INITIAL,
+        lane_state=state.lane_state,
+        parameter_ram=state.parameter_ram,
+        registers=state.registers,
+    )
+    for name, row_bytes in _row_bytes(job.config).items():
+        memory = getattr(state, name)
+        if memory.any():  # the simulator's memories start as zeros
+            write_image(folder / f"{name}.in", memory, lanes=job.config.lanes, row_bytes=row_bytes)
+
+
+def _row_bytes(config: EngineConfig) -> dict[str, int]:
+    return dict(zip(IMAGES, (config.sbuf_bytes, config.psum_bytes), strict=True))
+
+
+def _await_batch(
+    child: Child,
+    folder: Path,
+    index: int,
+    log: Path,
+    *,
+    timeout: float | None,
+    report,
+) -> None:
+    """Return when a batch is complete.
+
+    Raises
+    ------
+    CosimError
+        If the simulator ends before, or exceeds its time.
+    """
+    target = folder / batch_folder(index)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    pause = 0.005  # short programs take milliseconds
+    while not target.is_dir():
+        code = child.wait(pause)
+        pause = min(2 * pause, 0.1)
+        report()
+        if target.is_dir():
+            return
+        if code is not None:
+            _check(folder, log)
+            raise CosimError(f"the simulator ended early with exit code {code}; see {log}")
+        if deadline is not None and time.monotonic() > deadline:
+            raise CosimError(
+                f"program {index} took longer than {timeout:g} s in simulation; see {log}"
+            )
+
+
+def _check(folder: Path, log: Path) -> None:
+    """Raise if the bench has failed or has left no results."""
+    failure = folder / FAILURE
+    if failure.exists():
+        raise CosimError(f"simulation failed: {failure.read_text()}; see {log}")
+    try:
+        tests, failed = get_results(folder / RESULTS_XML)
+    except RuntimeError:
+        raise CosimError(f"the simulator crashed; see {log}") from None
+    if (tests, failed) != (1, 0):
+        raise CosimError(f"the simulation bench failed; see {log}")
+
+
+def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunResult:
+    memories = {
+        name: read_image(batch / f"{name}.out", lanes=config.lanes, row_bytes=row_bytes)
+        for name, row_bytes in _row_bytes(config).items()
+    }
+    with np.load(batch / RESULT) as result:
+        completions = result["completions"]
+        state = ArchState(
+            sbuf=memories["sbuf"][:, : config.sbuf_active_bytes],
+            psum=memories["psum"][:, : config.psum_active_bytes],
+            registers=result["registers"],
+            parameter_ram=result["parameter_ram"],
+            lane_state=result["lane_state"],
+        )
+        timing = Timing(
+            build=build_seconds,
+            simulate=float(result["simulate_seconds"]),
+            python=float(result["python_seconds"]),
+            dump=float(result["dump_seconds"]),
+            cycles=int(result["simulated_cycles"]),
+        )
+    shutil.rmtree(batch)
+    opcode, reason, cycles = completions.T
+    return RunResult(state, opcode.astype(np.uint8), reason.astype(np.uint8), cycles.copy(), timing)
