@@ -52,12 +52,13 @@ class Inspection:
         self.findings.append(Finding(reason, field, span, str(value), rule, str(mend)))
 
     def element_bytes(self, field: str, legal: Collection[int]) -> int | None:
-        """Size of the element type in ``field``; None if the type has none. Checks reason 5."""
+        """Check reason 5; the size of the type, or None if it is illegal or INVALID."""
         code = self.number(field)
-        if code not in legal:
-            names = ", ".join(format_dtype(choice) for choice in sorted(legal))
-            self.report(Reason.DTYPE, field, format_dtype(code), f"one of {names}")
-        return _SIZE_OF_CODE.get(code)
+        if code in legal:
+            return _SIZE_OF_CODE.get(code)
+        names = ", ".join(format_dtype(choice) for choice in sorted(legal))
+        self.report(Reason.DTYPE, field, format_dtype(code), f"one of {names}")
+        return None
 
 
 _SIZE_OF_CODE: dict[int, int] = {int(dtype): size for dtype, size in DTYPE_BYTES.items()}

@@ -1,0 +1,78 @@
+"""One legal record per opcode, and records that differ from it in named fields."""
+
+from dve_golden.isa.codec import Fields, Value, encode
+from dve_golden.isa.enums import Dtype, Opcode
+
+FP32, BF16 = int(Dtype.FP32), int(Dtype.BF16)
+
+GRAD1 = Opcode.BATCH_NORM_GRAD_ACCUMULATE
+GRAD2 = Opcode.BATCH_NORM_GRAD_ACCUMULATE2
+LOAD1 = Opcode.BATCH_NORM_PARAM_LOAD
+LOAD2 = Opcode.BATCH_NORM_PARAM_LOAD2
+BACK = Opcode.BATCH_NORM_BACK_PROP
+PRAM = Opcode.LOAD_PARAMETER_RAM
+
+
+def pattern(name: str, address: int, *counts: int) -> Fields:
+    return {
+        f"{name}.start_addr": address,
+        f"{name}.step_elem": (1,) * len(counts),
+        f"{name}.num_elem": counts,
+    }
+
+
+_GRAD: Fields = {
+    "num_active_channels": 32,
+    **pattern("src0", 0x000, 6, 1, 1),
+    **pattern("src1", 0x100, 2, 3, 1),
+    **pattern("dst", 0x200, 3),
+    "imm0": 0x300,
+    "imm1": 0x304,
+    "in0_in1_dtype.lo": FP32,
+    "in0_in1_dtype.hi": FP32,
+}
+
+LEGAL: dict[Opcode, Fields] = {
+    GRAD1: {**_GRAD, "immediate_dtype": FP32, "out_dtype": FP32},
+    GRAD2: {
+        **_GRAD,
+        "immediate_out_dtype.lo": FP32,
+        "immediate_out_dtype.hi": FP32,
+        "imm0_imm1_src.lo": 1,
+        "imm0_imm1_src.hi": 1,
+    },
+    LOAD1: {
+        "num_active_channels": 32,
+        **pattern("src", 0x000, 3, 1),
+        "dtype": FP32,
+        "imm1": 0x40C00000,  # 6.0
+        "imm0": 0x100,
+        "imm0_src": 1,
+    },
+    LOAD2: {
+        "num_active_channels": 32,
+        **pattern("src", 0x000, 2, 1),
+        "src_dtype": FP32,
+        "immediate_dtype": FP32,
+        "element_count": 0x40C00000,
+        "imm0": 0x100,
+        "imm1": 0x104,
+        "imm0_src": 1,
+        "imm1_src": 1,
+    },
+    BACK: {
+        "num_active_channels": 32,
+        "in0_in1_dtype.lo": FP32,
+        "in0_in1_dtype.hi": FP32,
+        "out_dtype": FP32,
+        **pattern("src0", 0x000, 6, 1, 1),
+        **pattern("src1", 0x100, 2, 3, 1),
+        **pattern("dst", 0x200, 1, 6, 1),
+    },
+    PRAM: {"addr": 0x100, "first_entry": 1, "entry_count": 255, "dtype": FP32},
+}
+
+
+def variant(opcode: Opcode, changes: dict[str, Value]) -> bytes:
+    """The legal record of the opcode with some fields changed."""
+    return encode(opcode, {**LEGAL[opcode], **changes})

@@ -1,0 +1,403 @@
+"""Legality by table: a legal record, one change, and what the specification says of it.
+
+The expected findings, all of them, are worked out by hand from isa_common.md 5.8 and
+batchnorm.md 2 to 7. Memories: 64 KiB SBUF and 16 KiB PSUM per partition.
+"""
+
+import pytest
+from dve_golden.frontend.legality import validate
+from dve_golden.isa.enums import Dtype, Opcode, Reason, UpdateMode, WaitMode
+from legal_records import BACK, GRAD1, GRAD2, LOAD1, LOAD2, PRAM, variant
+
+Q1, Q2, Q3 = 0x0080_0000, 0x0100_0000, 0x0180_0000  # SBUF quadrants
+PSUM = 0x0200_0000
+OUTSIDE = 0x0240_0000
+NAN, INF, FINITE_MAX = 0x7FC0_0000, 0xFF80_0000, 0x7F7F_FFFF
+
+REGISTERS = [0] * 64
+REGISTERS[1] = 0x0000_0100
+REGISTERS[2] = 0x0000_0102  # misaligned for 4-byte elements
+REGISTERS[3] = 0x0084_0000  # partition 33
+REGISTERS[4] = 0x2000_0100  # bit 29
+REGISTERS[5] = OUTSIDE
+REGISTERS[6] = PSUM + 0x100
+REGISTERS[7] = 0x0000_FFFC  # last fp32 of a 64 KiB partition
+REGISTERS[8] = 0x0001_0000  # past it
+REGISTERS[9] = Q1 + 0x100
+R = 0x8000_0000
+
+
+def dtypes(field, legal, bits=8):
+    """Every code of an element type field, and whether it is legal."""
+    for code in range(1 << bits):
+        yield {field: code}, [] if code in legal else [(Reason.DTYPE, field)]
+
+
+SOURCES = {Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.INT32}
+FLOATS = {Dtype.FP32, Dtype.FP16, Dtype.BF16}
+RESULTS = FLOATS | {Dtype.FP32R}
+
+ALIGN, REGION, PART = Reason.ALIGNMENT, Reason.REGION, Reason.PARTITION
+ZERO, COUNT, PLACE = Reason.COUNT_ZERO, Reason.COUNT_MISMATCH, Reason.SOURCE_PLACEMENT
+MODE, WALK, RSVD, IMM = (
+    Reason.ADDRESSING_MODE,
+    Reason.WALK,
+    Reason.RESERVED,
+    Reason.IMMEDIATE,
+)
+
+
+def events():
+    """Wait and update modes, register numbers included; the same for every opcode."""
+    for mode in range(256):
+        wait = (
+            []
+            if mode in {*range(8), 0x0E, 0x0F, *range(0x81, 0x86)}
+            else [(Reason.WAIT, "events.wait_mode")]
+        )
+        yield {"events.wait_mode": mode, "events.semaphore_value": 63}, wait
+        update = (
+            []
+            if mode
+            in {
+                *range(6),
+                *(7, 9, 0x17, 0x19),
+                *range(0x11, 0x16),
+                *(0x85, 0x87, 0x89, 0x95, 0x97, 0x99),
+            }
+            else [(Reason.UPDATE, "events.update_mode")]
+        )
+        yield {"events.update_mode": mode, "events.semaphore_value": 63}, update
+    register = {"events.wait_mode": WaitMode.SEM_GE_REG}
+    value = "events.semaphore_value"
+    yield {**register, value: 64}, [(Reason.WAIT, value)]
+    yield {**register, value: 0xFFFF_FF3F}, []  # the upper 24 bits are ignored
+    register = {"events.update_mode": UpdateMode.SEM_ADD_REG_COMPLETE}
+    yield {**register, value: 255}, [(Reason.UPDATE, value)]
+    both = {
+        "events.wait_mode": WaitMode.SEM_EQ_REG,
+        "events.update_mode": UpdateMode.SEM_WR_REG_READ,
+    }
+    yield {**both, value: 0x40}, [(Reason.WAIT, value), (Reason.UPDATE, value)]
+    yield {"events.wait_mode": WaitMode.SEM_EQ_IMM, value: 0xFFFF_FFFF}, []
+    yield {"events.wait_idx": 255, "events.update_idx": 255}, []
+    yield {"header.debug_cmd": 0xFF, "header.debug_hint": 0xFF}, []
+
+
+def patterns(name, rank, *, others):
+    """What a TENSORnD operand of fp32 may be; ``others`` are added where its count changes.
+
+    The operand is in quadrant 0 with 32 channels.
+    """
+    address, step, count = f"{name}.start_addr", f"{name}.step_elem", f"{name}.num_elem"
+    for offset in (1, 2, 3):
+        yield {address: 0x200 + offset}, [(ALIGN, address)]
+    yield {address: OUTSIDE}, [(REGION, address)]
+    yield {address: OUTSIDE + 1}, [(ALIGN, address), (REGION, address)]
+    yield {address: 0x1FFF_FFFC}, [(REGION, address)]
+    yield {address: PSUM + 0x3FE0}, []
+    yield {address: PSUM + 0x4000}, [(PART, address), (WALK, address)]
+    yield {address: PSUM + 0x8000}, [(PART, address)]  # partition 1
+    yield {address: 0x1_0000}, [(PART, address), (WALK, address)]
+    yield {address: 0x3_FFFC}, [(PART, address), (WALK, address)]
+    for word in (0x2000_0000, 0x4000_0000, 0x6000_0000, 0xA000_0001, 0xC000_0001, 0xE000_0001):
+        yield {address: word}, [(MODE, address)]
+    for word in (R | 64, R | 0x101, R | 0x1_0001, R | 255, R | 4):
+        yield {address: word}, [(MODE, address)]
+    yield {address: R | 1}, []
+    yield {address: R | 0x1F00_0001}, []  # bits 28:24 of the register form are ignored
+    yield {address: R | 2}, [(ALIGN, address)]
+    yield {address: R | 5}, [(REGION, address)]
+    yield {address: R | 6}, []
+    yield {address: R | 8}, [(PART, address), (WALK, address)]
+    zero = (0,) * rank
+    findings = [(ZERO, count)] * rank + [(COUNT, field) for field in others]
+    yield {count: zero}, findings
+    # A malformed address word silences the counts and steps of the operand.
+    yield {count: zero, address: 0x4000_0000, step: (-32768,) * rank}, [(MODE, address)]
+    last = (LEGAL_COUNT[name, rank] - 1) * 4
+    yield {address: 0xFFFC - last}, []
+    yield {address: 0x1_0000 - last}, [(WALK, address)]
+    yield {address: 0xFFFC}, [(WALK, address)]
+    yield {address: 0, step: (-1,) * rank}, [(WALK, address)]
+    yield {address: last, step: (-1,) * rank}, []
+    yield {address: 0xFFFC, step: (0,) * rank}, []
+    yield {address: 0x84_0000}, [(PART, address), *SAME_QUADRANT.get(name, [])]
+
+
+LEGAL_COUNT = {("src0", 3): 6, ("src1", 3): 4, ("dst", 3): 6, ("dst", 1): 3, ("src", 2): 3}
+"""Extent of the walk in elements; src1 is {2,3} with steps {1,1} and spans 1 + 1 + 2 = 4."""
+
+SAME_QUADRANT = {"src0": [(PLACE, "src1.start_addr")], "src1": [(PLACE, "src1.start_addr")]}
+
+
+def channels():
+    field = "num_active_channels"
+    yield {field: 0}, [(PART, field)]
+    yield {field: 1}, []
+    yield {field: 128}, []
+    yield {field: 129}, [(PART, field)]
+    yield {field: 255}, [(PART, field)]
+
+
+OFFSETS = {"src0.start_addr": 0x000, "src1.start_addr": 0x100, "dst.start_addr": 0x200}
+
+
+def starts():
+    """Start partitions against channels, all the operands of 0x65 moved together."""
+    for base, channel_counts in (
+        (0, {1: True, 32: True, 33: True, 64: True, 65: True, 128: True}),
+        (Q1, {1: True, 32: True, 33: False, 128: False}),
+        (Q2, {1: True, 33: True, 64: True, 65: False, 128: False}),
+        (Q3, {1: True, 32: True, 33: False, 64: False}),
+        (0x14_0000, {1: False, 32: False}),  # partition 5
+    ):
+        for count, legal in channel_counts.items():
+            changes = {address: base + offset for address, offset in OFFSETS.items()}
+            findings = [] if legal else [(PART, address) for address in OFFSETS]
+            yield {"num_active_channels": count, **changes}, findings
+
+
+def sources():
+    """Placement of two sources, and their counts."""
+    one, two = "src0.start_addr", "src1.start_addr"
+    yield {one: PSUM}, []
+    yield {two: PSUM}, []
+    yield {one: PSUM + 0x10_0000, two: Q3}, []  # quadrants matter only within SBUF
+    yield {one: PSUM, two: PSUM + 0x800}, [(PLACE, two)]
+    yield {one: PSUM, two: PSUM + 0x10_0000}, [(PLACE, two)]
+    yield {one: R | 6, two: R | 6}, [(PLACE, two)]
+    yield {two: Q1}, [(PLACE, two)]
+    yield {one: Q2, two: Q2}, []
+    yield {two: R | 9}, [(PLACE, two)]
+    yield {one: Q1, two: R | 9}, []
+    yield {one: 0x4000_0000, two: Q1}, [(MODE, one)]  # no placement without both addresses
+    yield {one: OUTSIDE, two: PSUM}, [(REGION, one)]
+
+
+def pointer(field, selector=None, codes=(), *, extra=None):
+    """A pointer immediate read as fp32 with 32 channels."""
+
+    def case(word, *findings, code=1):
+        changes = {field: word} if selector is None else {field: word, selector: code}
+        return {**(extra or {}), **changes}, [(IMM, where) for where in findings]
+
+    for code in codes:
+        if code in (0, 1):
+            yield case(0xFFFC, code=code)
+    yield case(0xFFFC)
+    yield case(Q3 + 0x10)  # any quadrant: pointers need not be where the sources are
+    yield case(PSUM + 0x3FFC)
+    yield case(0x301, field)
+    yield case(0x302, field)
+    yield case(0x1_0000, field)
+    yield case(PSUM + 0x4000, field)
+    yield case(OUTSIDE, field)
+    yield case(OUTSIDE + 2, field, field)
+    yield case(0x84_0000, field)
+    yield case(0x84_0002, field, field)
+    yield case(0x2000_0300, field)
+    yield case(0x4000_0300, field)
+    yield case(0x8000_0001, field)
+    if selector is None:
+        return
+    for code in range(16):
+        if code not in codes:
+            yield case(0x300, selector, code=code)
+    yield case(1, code=2)
+    yield case(6, code=2)
+    yield case(7, code=2)
+    for register in (2, 3, 4, 5, 8):
+        yield case(register, field, code=2)
+    for word in (64, 255, 0x101, 0x1_0001, 0x8000_0001):
+        yield case(word, field, code=2)
+
+
+def gradient_operands():
+    """What 0x63 and 0x94 share."""
+    yield from dtypes("in0_in1_dtype.lo", SOURCES, bits=4)
+    yield from dtypes("in0_in1_dtype.hi", SOURCES, bits=4)
+    yield from channels()
+    yield from patterns("src0", 3, others=["src1.num_elem"])
+    yield from patterns("src1", 3, others=["src1.num_elem"])
+    yield from patterns("dst", 1, others=["dst.num_elem"])
+    yield from sources()
+    yield {"src0.num_elem": (1, 2, 3)}, []  # counts are compared, not shapes
+    yield {"src0.num_elem": (7, 1, 1)}, [(COUNT, "src1.num_elem")]
+    yield {"dst.num_elem": (2,)}, [(COUNT, "dst.num_elem")]
+    yield {"dst.num_elem": (4,)}, [(COUNT, "dst.num_elem")]
+    yield {"dst.num_elem": (4,), "dst.start_addr": R | 64}, [(MODE, "dst.start_addr")]
+    still = {"src0.step_elem": (0, 0, 0), "src1.step_elem": (0, 0, 0)}
+    huge = (65535, 65535, 1)  # 4294836225 elements
+    yield {**still, "src0.num_elem": huge, "src1.num_elem": huge}, []
+    huge = (65535, 65535, 2)
+    yield (
+        {**still, "src0.num_elem": huge, "src1.num_elem": huge},
+        [(COUNT, "src0.num_elem"), (COUNT, "src1.num_elem")],
+    )
+
+
+def gradient_results(field):
+    """Destinations in PSUM take 4-byte elements only."""
+    yield {field: Dtype.FP16, "dst.start_addr": 0x202}, []
+    yield {field: Dtype.BF16, "dst.start_addr": 0x201}, [(ALIGN, "dst.start_addr")]
+    yield {field: Dtype.FP32, "dst.start_addr": PSUM}, []
+    yield {field: Dtype.BF16, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]
+    yield {field: Dtype.FP16, "dst.start_addr": R | 6}, [(REGION, "dst.start_addr")]
+    # From the last 2-byte element down to the third last.
+    yield {field: Dtype.FP16, "dst.start_addr": 0xFFFE, "dst.step_elem": (-1,)}, []
+
+
+def immediates_of_other_types(field, legal):
+    """Alignment of pointers follows the type of the immediates."""
+    yield from dtypes(field, legal)
+    yield {field: Dtype.BF16, "imm0": 0x302, "imm1": 0xFFFE}, []
+    yield {field: Dtype.FP16, "imm0": 0x301}, [(IMM, "imm0")]
+
+
+CASES: dict[Opcode, list] = {
+    GRAD1: [
+        *gradient_operands(),
+        *gradient_results("out_dtype"),
+        *dtypes("out_dtype", FLOATS),
+        *immediates_of_other_types("immediate_dtype", SOURCES | {Dtype.INVALID}),
+        ({"immediate_dtype": Dtype.INVALID, "imm1": 0x302}, [(IMM, "imm1")]),
+        *pointer("imm0"),
+        *pointer("imm1"),
+    ],
+    GRAD2: [
+        *gradient_operands(),
+        *gradient_results("immediate_out_dtype.hi"),
+        *dtypes("immediate_out_dtype.hi", FLOATS, bits=4),
+        *dtypes("immediate_out_dtype.lo", SOURCES, bits=4),
+        *pointer("imm0", "imm0_imm1_src.lo", (1, 2)),
+        *pointer("imm1", "imm0_imm1_src.hi", (1, 2)),
+        ({"immediate_out_dtype.lo": Dtype.BF16, "imm0": 2, "imm0_imm1_src.lo": 2}, []),
+        ({"imm0": 2, "imm0_imm1_src.lo": 2}, [(IMM, "imm0")]),
+    ],
+    LOAD1: [
+        *dtypes("dtype", FLOATS),
+        *channels(),
+        *patterns("src", 2, others=["src.num_elem"]),
+        ({"src.num_elem": (1, 3)}, []),
+        ({"src.num_elem": (2, 1)}, [(COUNT, "src.num_elem")]),
+        ({"src.num_elem": (3, 3)}, [(COUNT, "src.num_elem")]),
+        *pointer("imm0", "imm0_src", (0, 1, 2)),
+        ({"imm0_src": 0x12}, [(IMM, "imm0_src")]),
+        ({"imm1": FINITE_MAX}, []),
+        ({"imm1": 0x8000_0000}, []),
+        ({"imm1": 0}, []),
+        ({"imm1": NAN}, [(IMM, "imm1")]),
+        ({"imm1": INF}, [(IMM, "imm1")]),
+        ({"reserved0": b"\0\0\0\1"}, [(RSVD, "reserved0")]),
+        ({"reserved1": b"\x80"}, [(RSVD, "reserved1")]),
+        ({"reserved2": b"\1" + bytes(8)}, [(RSVD, "reserved2")]),
+        ({"reserved3": bytes(14) + b"\1"}, [(RSVD, "reserved3")]),
+        # The mean is fp32 whatever the type of A, B and C.
+        ({"dtype": Dtype.BF16, "imm0": 0x102}, [(IMM, "imm0")]),
+        ({"dtype": Dtype.BF16, "src.start_addr": 0xFFFA}, []),
+    ],
+    LOAD2: [
+        *dtypes("src_dtype", FLOATS),
+        *immediates_of_other_types("immediate_dtype", FLOATS),
+        *channels(),
+        ({"src.num_elem": (1, 2)}, []),
+        ({"src.num_elem": (3, 1)}, [(COUNT, "src.num_elem")]),
+        ({"src.num_elem": (0, 2)}, [(ZERO, "src.num_elem"), (COUNT, "src.num_elem")]),
+        ({"src.start_addr": 0xFFF8}, []),
+        ({"src.start_addr": 0xFFFC}, [(WALK, "src.start_addr")]),
+        ({"src.start_addr": PSUM}, []),
+        ({"src.start_addr": 0x4000_0000}, [(MODE, "src.start_addr")]),
+        *pointer("imm0", "imm0_src", (0, 1, 2)),
+        *pointer("imm1", "imm1_src", (0, 1, 2)),
+        ({"imm0": 1, "imm0_src": 2, "imm1_src": 0}, []),  # each on its own
+        ({"element_count": NAN}, [(IMM, "element_count")]),
+        ({"element_count": INF}, [(IMM, "element_count")]),
+        ({"reserved0": b"\1\0\0\0"}, [(RSVD, "reserved0")]),
+        ({"reserved1": b"\0\0\0\0\1"}, [(RSVD, "reserved1")]),
+        ({"reserved2": b"\xff" + bytes(13)}, [(RSVD, "reserved2")]),
+    ],
+    BACK: [
+        *dtypes("in0_in1_dtype.lo", SOURCES, bits=4),
+        *dtypes("in0_in1_dtype.hi", SOURCES, bits=4),
+        *dtypes("out_dtype", RESULTS),
+        ({"op": 4}, [(Reason.OPERATOR, "op")]),
+        ({"op": 0xFF}, [(Reason.OPERATOR, "op")]),
+        *channels(),
+        *patterns("src0", 3, others=["src1.num_elem", "dst.num_elem"]),
+        *patterns("src1", 3, others=["src1.num_elem"]),
+        *patterns("dst", 3, others=["dst.num_elem"]),
+        *starts(),
+        *sources(),
+        ({"out_dtype": Dtype.FP32R, "dst.start_addr": PSUM}, []),
+        ({"out_dtype": Dtype.BF16, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]),
+        ({"dst.start_addr": Q3}, []),  # the destination may be in another quadrant
+        ({"dst.num_elem": (3, 2, 1)}, []),
+        ({"dst.num_elem": (5, 1, 1)}, [(COUNT, "dst.num_elem")]),
+        ({"src1.num_elem": (5, 1, 1)}, [(COUNT, "src1.num_elem")]),
+        (
+            {"src0.num_elem": (5, 1, 1)},
+            [(COUNT, "src1.num_elem"), (COUNT, "dst.num_elem")],
+        ),
+        # Without src0 there is nothing to compare the others with.
+        (
+            {"src0.start_addr": 0x4000_0000, "dst.num_elem": (5, 1, 1)},
+            [(MODE, "src0.start_addr")],
+        ),
+    ],
+    PRAM: [
+        *dtypes("dtype", {Dtype.FP32}),
+        ({"addr": 0x102}, [(ALIGN, "addr")]),
+        ({"addr": OUTSIDE}, [(REGION, "addr")]),
+        ({"addr": Q1}, []),
+        ({"addr": Q2 + 4}, []),
+        ({"addr": Q3}, []),
+        ({"addr": PSUM + 0x20_0000}, []),
+        ({"addr": 0x14_0000}, [(PART, "addr")]),
+        ({"addr": 0x1_0000}, [(PART, "addr"), (WALK, "addr")]),
+        ({"addr": 0x2000_0000}, [(MODE, "addr")]),
+        ({"addr": R | 1}, []),
+        ({"addr": R | 4}, [(MODE, "addr")]),
+        ({"addr": R | 3}, [(PART, "addr")]),
+        ({"addr": R | 7, "entry_count": 1}, []),
+        ({"addr": R | 7, "entry_count": 2}, [(WALK, "addr")]),
+        ({"addr": 0xFC04, "entry_count": 255}, []),
+        ({"addr": 0xFC08, "entry_count": 255}, [(WALK, "addr")]),
+        ({"entry_count": 0}, [(ZERO, "entry_count")]),
+        ({"first_entry": 0, "entry_count": 256}, []),
+        ({"first_entry": 255, "entry_count": 1}, []),
+        ({"first_entry": 2}, [(IMM, "first_entry")]),
+        ({"first_entry": 256, "entry_count": 1}, [(IMM, "first_entry")]),
+        ({"first_entry": 65535, "entry_count": 1}, [(IMM, "first_entry")]),
+        ({"first_entry": 0, "entry_count": 257}, [(IMM, "entry_count")]),
+        (
+            {"first_entry": 0, "entry_count": 65535},
+            [(WALK, "addr"), (IMM, "entry_count")],
+        ),
+        ({"reserved0": bytes(42) + b"\1"}, [(RSVD, "reserved0")]),
+        ({"reserved0": b"\1" + bytes(42)}, [(RSVD, "reserved0")]),
+    ],
+}
+
+
+def test_the_unchanged_records_are_legal():
+    for opcode in Opcode:
+        assert validate(variant(opcode, {})).findings == ()
+
+
+@pytest.mark.parametrize("opcode", Opcode)
+def test_cases(opcode):
+    wrong = []
+    for changes, expected in CASES[opcode] + list(events()):
+        verdict = validate(variant(opcode, changes), registers=REGISTERS)
+        found = [(finding.reason, finding.field) for finding in verdict.findings]
+        reason = min((reason for reason, _ in expected), default=Reason.NONE)
+        if (verdict.reason, sorted(found)) != (reason, sorted(expected)):
+            wrong.append((changes, expected, found))
+    assert not wrong
+
+
+def test_the_tables_reach_every_reason_but_the_header_ones():
+    reached = {reason for cases in CASES.values() for _, found in cases for reason, _ in found}
+    reached |= {reason for _, found in events() for reason, _ in found}
+    assert reached == set(Reason) - {Reason.NONE, Reason.OPCODE, Reason.LENGTH}
