@@ -34,12 +34,13 @@ class Completion:
 class Machine(State):
     """Executes instructions one after the other, bit-exactly (isa_common.md 4.3, 5.8).
 
-    The bits depend on the data only: not on numpy's version, reduction strategy or threads.
+    The bits depend on the data only: not on numpy's version, reduction strategy or threads. Wait
+    and update fields are validated and have no effect: there is nothing to wait for.
 
     Parameters
     ----------
     sbuf_bytes, psum_bytes
-        Configured bytes per partition.
+        Configured bytes per partition; the state is that of `dve_golden.state.State`.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from dve_golden.execute.back_prop import back_prop
-from dve_golden.execute.grad_accumulate import grad_accumulate, grad_accumulate2
+from dve_golden.execute.gradient_sums import grad_accumulate, grad_accumulate2
+from dve_golden.execute.input_gradient import back_prop
 from dve_golden.execute.operands import Operands
 from dve_golden.execute.parameter_load import (
     load_parameter_ram,
