@@ -78,7 +78,7 @@ def lint(
 
 def _read_registers(path: Path) -> Registers:
     try:
-        with np.load(path) as arrays:
+        with path.open("rb") as file, np.load(file) as arrays:
             values = arrays["registers"]
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error

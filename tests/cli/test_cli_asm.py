@@ -1,0 +1,199 @@
+"""``dve asm``, ``dve disasm`` and ``dve lint`` from files to exit status."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from dve_cli.errors import UserError
+from dve_cli.files import write_atomically
+from dve_cli.main import app
+from dve_golden.isa.text import assemble, disassemble
+from typer.testing import CliRunner
+
+LEGAL = "back_prop channels=4 src0=sbuf[0:0x0]:fp32:4 src1=sbuf[0:0x40]:fp32:4 dst=r3:fp32:4\n"
+ILLEGAL = LEGAL.replace("channels=4", "channels=0")
+
+
+@pytest.fixture
+def dve():
+    def run(*arguments):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return run
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.bin"
+    path.write_bytes(assemble(LEGAL + ILLEGAL))
+    return path
+
+
+def user_error(result):
+    """The single line on standard error of a run that ended with status 2."""
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_asm_and_disasm_are_inverse(dve, tmp_path):
+    source, binary, again = (tmp_path / name for name in ("in.s", "out.bin", "again.s"))
+    source.write_text("# two instructions\n" + LEGAL + ILLEGAL)
+    assert dve("asm", source, "-o", binary).exit_code == 0
+    assert binary.read_bytes() == assemble(LEGAL + ILLEGAL)
+    assert dve("disasm", binary, "-o", again).exit_code == 0
+    assert again.read_text() == LEGAL + ILLEGAL
+
+
+def test_disasm_prints_without_an_output_file(dve, program):
+    result = dve("disasm", program)
+    assert result.exit_code == 0
+    assert result.stdout == disassemble(program.read_bytes())
+
+
+def test_asm_error_has_file_line_and_column_and_leaves_no_file(dve, tmp_path):
+    source = tmp_path / "in.s"
+    source.write_text(LEGAL + "  back_prop chanels=3\n")
+    line = user_error(dve("asm", source, "-o", tmp_path / "out.bin"))
+    assert f"{source}:2:13: expected a key of back_prop, found 'chanels'" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["in.s"]
+
+
+def test_asm_refuses_what_is_not_text(dve, tmp_path):
+    (tmp_path / "in.s").write_bytes(b"back_prop \xff")
+    assert "byte 10 is not UTF-8 text" in user_error(
+        dve("asm", tmp_path / "in.s", "-o", tmp_path / "out.bin")
+    )
+
+
+@pytest.mark.parametrize("command", ["disasm", "lint"])
+def test_broken_programs_are_refused(dve, tmp_path, command):
+    path = tmp_path / "program.bin"
+    path.write_bytes(bytes(130))
+    assert "130 bytes" in user_error(dve(command, path))
+    assert "last whole one ends at byte 128" in user_error(dve(command, path))
+    assert "No such file" in user_error(dve(command, tmp_path / "none.bin"))
+    assert "Is a directory" in user_error(dve(command, tmp_path))
+
+
+def test_lint_of_a_legal_program(dve, tmp_path):
+    path = tmp_path / "program.bin"
+    path.write_bytes(assemble(LEGAL))
+    result = dve("lint", path)
+    assert result.exit_code == 0
+    assert "legal" in result.stdout
+    assert "1 instructions, 0 illegal" in result.stdout
+
+
+def test_lint_shows_reason_field_value_and_rule(dve, program):
+    result = dve("lint", program)
+    assert result.exit_code == 1
+    for part in ("9 partition", "num_active_channels (byte 15)", "1 to 128; nearest: 1"):
+        assert part in result.stdout
+    assert "2 instructions, 1 illegal" in result.stdout
+
+
+def test_lint_of_text_counts_lines(dve, tmp_path):
+    source = tmp_path / "program.s"
+    source.write_text("\n# comment\n" + ILLEGAL)
+    report = tmp_path / "report.json"
+    assert dve("lint", source, "--json", report).exit_code == 1
+    (instruction,) = json.loads(report.read_text())["instructions"]
+    assert (instruction["index"], instruction["line"]) == (0, 3)
+
+
+def test_lint_writes_json(dve, program, tmp_path):
+    report = tmp_path / "report.json"
+    dve("lint", program, "--json", report)
+    content = json.loads(report.read_text())
+    assert content["illegal"] == 1
+    legal, illegal = content["instructions"]
+    assert (legal["name"], legal["opcode"]) == ("back_prop", 0x65)
+    assert (legal["legal"], legal["reason"], legal["findings"]) == (True, 0, [])
+    assert (illegal["legal"], illegal["reason"], illegal["reason_name"]) == (False, 9, "PARTITION")
+    assert illegal["findings"] == [
+        {
+            "reason": 9,
+            "reason_name": "PARTITION",
+            "field": "num_active_channels",
+            "bytes": [15, 15],
+            "value": "0",
+            "rule": "1 to 128",
+            "mend": "1",
+        }
+    ]
+
+
+def test_lint_uses_registers_and_geometry(dve, tmp_path):
+    path, registers = tmp_path / "program.bin", tmp_path / "registers.npz"
+    path.write_bytes(assemble(LEGAL))
+    values = np.zeros(64, np.uint32)
+    values[3] = 0x8000
+    np.savez(registers, registers=values)
+    assert dve("lint", path, "--registers", registers).exit_code == 0
+    assert dve("lint", path, "--registers", registers, "--sbuf-kib", "32").exit_code == 1
+    assert dve("lint", path, "--sbuf-kib", "32", "--psum-kib", "1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"sbuf": np.zeros(64, np.uint32)}, "holds no array `registers`"),
+        ({"registers": np.zeros(64, np.int64)}, "must be uint32 [64], it is int64 [64]"),
+        ({"registers": np.zeros(63, np.uint32)}, "it is uint32 [63]"),
+        ({"registers": np.array([None] * 64)}, "not an .npz file of plain arrays"),
+    ],
+)
+def test_lint_refuses_other_registers(dve, program, tmp_path, arrays, message):
+    path = tmp_path / "registers.npz"
+    np.savez(path, **arrays)
+    assert message in user_error(dve("lint", program, "--registers", path))
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", b"PK\x03\x04 broken"])
+def test_lint_refuses_files_that_hold_no_arrays(dve, program, tmp_path, content):
+    path = tmp_path / "registers.npz"
+    path.write_bytes(content)
+    assert "not an .npz file" in user_error(dve("lint", program, "--registers", path))
+
+
+def test_lint_refuses_a_bare_array(dve, program, tmp_path):
+    path = tmp_path / "registers.npy"
+    np.save(path, np.zeros(64, np.uint32))
+    assert "not an .npz file" in user_error(dve("lint", program, "--registers", path))
+
+
+# --- files
+
+
+def test_write_atomically_replaces_and_keeps_links(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+
+
+@pytest.mark.parametrize("where", ["missing/out", "file/out", "."])
+def test_write_atomically_explains_what_it_cannot_do(tmp_path, where):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UserError, match=f"cannot write {tmp_path}"):
+        write_atomically(tmp_path / where, b"data")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    target = tmp_path / "target"
+    target.write_bytes(b"old")
+    with pytest.raises(UserError, match="No space left on device"):
+        write_atomically(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["target"]
