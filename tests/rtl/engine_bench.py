@@ -1,0 +1,146 @@
+"""Runs programs on the portable engine under Amaranth's simulator, through its ports only."""
+
+import numpy as np
+from amaranth.sim import Simulator
+from dve_golden.isa.enums import MAX_CHANNELS, PARAMETER_RAM_ENTRIES, RECORD_BYTES
+from dve_golden.machine import Machine
+from dve_rtl.config import WORD_BYTES, EngineConfig
+from dve_rtl.engine import Engine
+from dve_rtl.host import Space
+
+STATE_FIELDS = 5
+
+
+async def send(ctx, port, payload):
+    """Offer one payload until it is accepted."""
+    ctx.set(port.payload, payload)
+    ctx.set(port.valid, 1)
+    await ctx.tick().until(port.ready)
+    ctx.set(port.valid, 0)
+
+
+async def receive(ctx, port):
+    """Accept one payload."""
+    ctx.set(port.ready, 1)
+    (payload,) = await ctx.tick().sample(port.payload).until(port.valid)
+    ctx.set(port.ready, 0)
+    return payload
+
+
+class HostDriver:
+    """Reads and writes whole memories through the host port, row by row."""
+
+    def __init__(self, ctx, engine: Engine):
+        self.ctx = ctx
+        self.engine = engine
+        self.lanes = engine.config.lanes
+
+    async def _access(self, space, row, word, lanes_data=None, enable=None):
+        payload = {"space": space, "row": row, "word": word, "write": lanes_data is not None}
+        if lanes_data is None:
+            payload |= {"data": 0, "byte_enable": 0}
+            await send(self.ctx, self.engine.host_request, payload)
+            data = await receive(self.ctx, self.engine.host_response)
+            return np.frombuffer(int(data).to_bytes(WORD_BYTES * self.lanes, "little"), "<u8")
+        full = (1 << WORD_BYTES * self.lanes) - 1
+        data = int.from_bytes(np.asarray(lanes_data, "<u8").tobytes(), "little")
+        payload |= {"data": data, "byte_enable": full if enable is None else enable}
+        await send(self.ctx, self.engine.host_request, payload)
+        return None
+
+    async def write_memory(self, space, memory):
+        """``memory`` is uint8 [128, bytes]."""
+        words = memory.view("<u8").reshape(-1, self.lanes, memory.shape[1] // WORD_BYTES)
+        for row in range(words.shape[0]):
+            for word in range(words.shape[2]):
+                await self._access(space, row, word, words[row, :, word])
+
+    async def read_memory(self, space, size):
+        words = np.zeros((MAX_CHANNELS // self.lanes, self.lanes, size // WORD_BYTES), "<u8")
+        for row in range(words.shape[0]):
+            for word in range(words.shape[2]):
+                words[row, :, word] = await self._access(space, row, word)
+        return words.reshape(MAX_CHANNELS, -1).view(np.uint8)
+
+    async def write_state(self, bits):
+        """``bits`` is uint32 [128, 5]."""
+        for channel in range(0, MAX_CHANNELS, self.lanes):
+            for field in range(STATE_FIELDS):
+                lanes = bits[channel : channel + self.lanes, field].astype("<u8")
+                await self._access(Space.STATE, channel // self.lanes, field, lanes)
+
+    async def read_state(self):
+        bits = np.zeros((MAX_CHANNELS, STATE_FIELDS), np.uint32)
+        for channel in range(0, MAX_CHANNELS, self.lanes):
+            for field in range(STATE_FIELDS):
+                lanes = await self._access(Space.STATE, channel // self.lanes, field)
+                bits[channel : channel + self.lanes, field] = lanes.astype(np.uint32)
+        return bits
+
+    async def write_parameters(self, bits):
+        for entry in range(PARAMETER_RAM_ENTRIES):
+            await self._access(
+                Space.PARAMETER_RAM, 0, entry, [bits[entry]] + [0] * (self.lanes - 1)
+            )
+
+    async def read_parameters(self):
+        bits = np.zeros(PARAMETER_RAM_ENTRIES, np.uint32)
+        for entry in range(PARAMETER_RAM_ENTRIES):
+            bits[entry] = (await self._access(Space.PARAMETER_RAM, 0, entry))[0]
+        return bits
+
+
+class PortableRun:
+    """Result of a program on the portable engine."""
+
+    def __init__(self):
+        self.completions = []
+
+
+def run_portable(config: EngineConfig, machine: Machine, program: bytes, *, write_state=False):
+    """Run ``program`` from the state of ``machine`` and return the state afterwards."""
+    engine = Engine(config, portable=True)
+    result = PortableRun()
+    records = [program[i : i + RECORD_BYTES] for i in range(0, len(program), RECORD_BYTES)]
+    loaded = []
+
+    async def drive(ctx):
+        host = HostDriver(ctx, engine)
+        await host.write_memory(Space.SBUF, machine.sbuf)
+        await host.write_memory(Space.PSUM, machine.psum)
+        for index, value in enumerate(machine.registers):
+            if value:
+                await send(
+                    ctx,
+                    engine.register_request,
+                    {"index": index, "write": 1, "value": int(value)},
+                )
+        if write_state:
+            await host.write_state(machine.lane_state.view(np.uint32))
+            await host.write_parameters(machine.parameter_ram.view(np.uint32))
+        loaded.append(True)
+        beat = config.beat_bits // 8
+        for record in records:
+            for start in range(0, RECORD_BYTES, beat):
+                payload = int.from_bytes(record[start : start + beat], "little")
+                await send(ctx, engine.instruction, payload)
+
+    async def watch(ctx):
+        host = HostDriver(ctx, engine)
+        for _ in records:
+            completion = await receive(ctx, engine.completion)
+            result.completions.append(
+                (completion.sequence, completion.opcode, completion.reason, completion.cycles)
+            )
+        result.sbuf = await host.read_memory(Space.SBUF, machine.sbuf.shape[1])
+        result.psum = await host.read_memory(Space.PSUM, machine.psum.shape[1])
+        result.lane_state = await host.read_state()
+        result.parameter_ram = await host.read_parameters()
+        result.finished = True
+
+    sim = Simulator(engine)
+    sim.add_clock(1e-8)
+    sim.add_testbench(drive)
+    sim.add_testbench(watch)
+    sim.run()
+    return result
