@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """RAM and element selection, against a byte array."""
 
 import random
