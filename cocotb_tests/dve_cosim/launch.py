@@ -3,7 +3,8 @@
 A process of its own, because the runner blocks, prints, exits the interpreter on failure, and
 behaves differently under pytest and under a user's ``COCOTB_*``, ``WAVES`` and ``GUI`` variables.
 
-Usage: ``python -m dve_cosim.launch BUILD_DIR SEED [TRACE_FILE]`` in the job's directory.
+Usage, in the job's directory:
+``python -m dve_cosim.launch TOP BUILD_DIR SEED RESULTS [TRACE_FILE]``.
 """
 
 import os
@@ -14,22 +15,21 @@ from pathlib import Path
 
 from cocotb_tools.runner import get_runner
 
-from dve_cosim.job import RESULTS_XML
-from dve_cosim.wrapper import SIM_TOP
-
 TEST_MODULE = "dve_cosim.bench"
 
 
-def main(build_dir: str, seed: str, trace_file: str | None = None) -> None:
+def main(
+    top: str, build_dir: str, seed: str, results_xml: str, trace_file: str | None = None
+) -> None:
     """Run the bench to its end."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     get_runner("verilator").test(
-        hdl_toplevel=SIM_TOP,
+        hdl_toplevel=top,
         hdl_toplevel_lang="verilog",
         test_module=TEST_MODULE,
         build_dir=build_dir,
         test_dir=Path.cwd(),
-        results_xml=RESULTS_XML,
+        results_xml=results_xml,
         seed=int(seed),
         test_args=["--trace", "--trace-file", trace_file] if trace_file else [],
     )

@@ -32,7 +32,7 @@ from dve_cosim.process import Child
 from dve_cosim.progress import Progress, silent
 from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.toolchain import verilator_environment
-from dve_cosim.wrapper import IMAGES
+from dve_cosim.wrapper import IMAGES, SIM_TOP
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ def _run(
             raise CosimError(f"cannot write {folder}: {error.strerror}; set TMPDIR") from error
         log = log_file(f"run-{folder.name}")
         counter = Counter(folder)
-        command = [sys.executable, "-m", "dve_cosim.launch", str(simulator.build_dir)]
-        command += [str(job.seed), *([str(trace)] if trace else [])]
+        command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
+        command += [str(job.seed), RESULTS_XML, *([str(trace)] if trace else [])]
         with Child(command, cwd=folder, environment=_environment(), log=log) as child:
             for index in range(job.programs):
                 _await_batch(

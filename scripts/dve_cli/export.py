@@ -1,0 +1,36 @@
+"""``dve export``: the engine as Verilog-2005."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from dve_cosim.engine import engine_verilog
+
+from dve_cli.bars import progress_bars
+from dve_cli.engines import Lanes, Preset, chosen_engine
+from dve_cli.errors import UserError
+from dve_cli.files import write_atomically
+from dve_cli.targets import require_writable
+
+
+def export(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.v", help="Where to write the Verilog.")
+    ],
+    preset: Preset = None,
+    lanes: Lanes = None,
+) -> None:
+    """Write the engine as one Verilog-2005 file, for any tool that reads that.
+
+    The top module is dve_engine; a comment at the head states its configuration.
+
+    Examples: dve export --preset fpga -o dve.v; dve export --lanes 32 -o dve32.v
+    """
+    if preset is None and lanes is None:
+        raise UserError("say which engine: --preset P or --lanes N")
+    config = chosen_engine(preset, lanes)
+    require_writable(out)
+    with progress_bars() as progress:
+        progress("export", 0, 0)
+        text = engine_verilog(config)
+    write_atomically(out, text.encode())

@@ -1,0 +1,295 @@
+"""``dve run``: a program on the RTL or on the golden model."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from dve_cosim.progress import Progress
+from dve_cosim.session import run_program, waves_format
+from dve_cosim.state import SHAPES, ArchState
+from dve_golden.isa.enums import MAX_CHANNELS, Opcode, Reason
+from dve_golden.isa.notation import MNEMONICS
+from dve_golden.machine import Machine
+from dve_rtl.config import PSUM_ACTIVE_BYTES, SBUF_ACTIVE_BYTES, EngineConfig
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dve_cli.arrays import npz_bytes, read_arrays
+from dve_cli.bars import progress_bars
+from dve_cli.engines import Lanes, Preset, chosen_engine
+from dve_cli.errors import UserError
+from dve_cli.files import write_atomically
+from dve_cli.programs import read_program
+from dve_cli.targets import require_writable
+
+DTYPES = {
+    "sbuf": np.dtype(np.uint8),
+    "psum": np.dtype(np.uint8),
+    "registers": np.dtype(np.uint32),
+    "parameter_ram": np.dtype(np.float32),
+    "lane_state": np.dtype(np.float32),
+}
+"""Arrays of IN.npz."""
+
+ACTIVE_BYTES = {"sbuf": SBUF_ACTIVE_BYTES, "psum": PSUM_ACTIVE_BYTES}
+
+COMPLETIONS = ("completion_opcode", "completion_reason", "completion_cycles")
+"""Further arrays of OUT.npz; ignored in IN.npz, so that a run can take up another's output."""
+
+SHOWN = 64
+"""Rows of the table; of a longer program the first and last halves of this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What either side did: completions as arrays, the state, and where the time went."""
+
+    state: ArchState
+    opcode: np.ndarray
+    reason: np.ndarray
+    cycles: np.ndarray
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def run(
+    program: Annotated[
+        Path, typer.Argument(metavar="PROGRAM.bin", help="64-byte instructions, as dve asm writes.")
+    ],
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="IN.npz",
+            help="State before, each array optional: sbuf, psum uint8 [128, bytes];"
+            " registers uint32 [64]; parameter_ram float32 [256]; lane_state float32 [128, 5].",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT.npz",
+            help="State after, and completion_opcode, completion_reason, completion_cycles.",
+        ),
+    ] = None,
+    on: Annotated[
+        Literal["rtl", "golden"], typer.Option(help="Verilog under Verilator, or numpy.")
+    ] = "rtl",
+    lanes: Lanes = None,
+    preset: Preset = None,
+    wave: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the waveform, .vcd or .fst; RTL only."),
+    ] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write completions as JSON.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if an instruction is illegal.")
+    ] = False,
+) -> None:
+    """Run a program and show how each instruction completed.
+
+    Memory rows that are shorter than the engine's fill its start; longer ones make its memory
+    the next power of two. An illegal instruction changes nothing and the program goes on.
+
+    Exit status 0 (with --strict 1 if an instruction is illegal), 2 on bad input or if the
+    simulation fails.
+
+    Examples: dve run backward.bin --memory in.npz --out out.npz; dve run backward.bin --on golden
+    """
+    config = chosen_engine(preset, lanes)
+    records = read_program(program)
+    arrays = {} if memory is None else checked_arrays(memory, read_arrays(memory))
+    config = enlarged(config, arrays)
+    if wave is not None and on == "golden":
+        raise UserError("--wave needs --on rtl: the golden model has no signals")
+    try:
+        waves_format(wave)
+    except ValueError as error:
+        raise UserError(f"--wave: {error}") from error
+    for path in (out, json_out, wave):
+        if path is not None:
+            require_writable(path)
+    state = initial_state(config, arrays)
+    with progress_bars() as progress:
+        if on == "golden":
+            outcome = _run_golden(records, state, config, progress)
+        else:
+            outcome = _run_rtl(records, state, config, wave, progress)
+    if out is not None:
+        write_atomically(out, npz_bytes(out_arrays(outcome)))
+    if json_out is not None:
+        described = _described(outcome, on, config)
+        write_atomically(json_out, f"{json.dumps(described, indent=2)}\n".encode())
+    _print(outcome, on, config)
+    if strict and outcome.reason.any():
+        raise typer.Exit(1)
+
+
+def checked_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of the state, each of the right dtype and shape.
+
+    Raises
+    ------
+    UserError
+        Naming the file, the array, what it is and what it should be.
+    """
+    checked = {}
+    for name, array in arrays.items():
+        if name in COMPLETIONS:
+            continue
+        if name not in DTYPES:
+            raise UserError(f"{path}: unknown array {name!r}; a state has {', '.join(DTYPES)}")
+        if array.dtype != DTYPES[name]:
+            raise UserError(f"{path}: {name} must be {DTYPES[name]}, got {array.dtype}")
+        if name in ACTIVE_BYTES:
+            if array.ndim != 2 or len(array) != MAX_CHANNELS:
+                raise UserError(
+                    f"{path}: {name} must have shape [{MAX_CHANNELS}, bytes], "
+                    f"got {list(array.shape)}"
+                )
+            if array.shape[1] > ACTIVE_BYTES[name]:
+                raise UserError(
+                    f"{path}: {name} rows have at most {ACTIVE_BYTES[name]} bytes "
+                    f"(the active size of a partition), got {array.shape[1]}"
+                )
+        elif array.shape != SHAPES[name]:
+            raise UserError(
+                f"{path}: {name} must have shape {list(SHAPES[name])}, got {list(array.shape)}"
+            )
+        checked[name] = np.ascontiguousarray(array)
+    return checked
+
+
+def enlarged(config: EngineConfig, arrays: dict[str, np.ndarray]) -> EngineConfig:
+    """The engine with memories that hold the given rows: the next power of two, if need be."""
+    sizes = {}
+    for name in ACTIVE_BYTES:
+        row_bytes = arrays[name].shape[1] if name in arrays else 0
+        if row_bytes > getattr(config, f"{name}_bytes"):
+            sizes[f"{name}_bytes"] = 1 << (row_bytes - 1).bit_length()
+    return replace(config, **sizes)
+
+
+def initial_state(config: EngineConfig, arrays: dict[str, np.ndarray]) -> ArchState:
+    """The state after reset, overlaid with the given arrays."""
+    state = ArchState.reset(config)
+    for name, array in arrays.items():
+        if name in ACTIVE_BYTES:
+            getattr(state, name)[:, : array.shape[1]] = array
+        else:
+            setattr(state, name, array)
+    return state
+
+
+def out_arrays(outcome: Outcome) -> dict[str, np.ndarray]:
+    """The content of OUT.npz."""
+    completions = (outcome.opcode, outcome.reason, outcome.cycles)
+    return outcome.state.arrays() | dict(zip(COMPLETIONS, completions, strict=True))
+
+
+def _run_golden(
+    records: Sequence[bytes], state: ArchState, config: EngineConfig, progress: Progress
+) -> Outcome:
+    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    state.copy_into(machine)
+    start = time.perf_counter()
+    completions = []
+    for index, record in enumerate(records):
+        progress("execute", index, len(records))
+        completions.append(machine.execute(record))
+    return Outcome(
+        ArchState.copy_of(machine),
+        opcode=np.array([completion.opcode for completion in completions], np.uint8),
+        reason=np.array([completion.reason for completion in completions], np.uint8),
+        cycles=np.zeros(len(completions), np.uint32),
+        seconds={"execute": time.perf_counter() - start},
+    )
+
+
+def _run_rtl(
+    records: Sequence[bytes],
+    state: ArchState,
+    config: EngineConfig,
+    wave: Path | None,
+    progress: Progress,
+) -> Outcome:
+    result = run_program(
+        b"".join(records), config=config, state=state, waves=wave, progress=progress
+    )
+    timing = result.timing
+    return Outcome(
+        result.state,
+        result.opcode,
+        result.reason,
+        result.cycles,
+        {
+            "build": timing.build,
+            "simulate": timing.simulate,
+            "python": timing.python,
+            "dump": timing.dump,
+        },
+    )
+
+
+def _described(outcome: Outcome, on: str, config: EngineConfig) -> dict[str, Any]:
+    return {
+        "on": on,
+        "lanes": config.lanes,
+        "sbuf_bytes": config.sbuf_active_bytes,
+        "psum_bytes": config.psum_active_bytes,
+        "instructions": [
+            {
+                "index": index,
+                "opcode": int(outcome.opcode[index]),
+                "name": _mnemonic(outcome.opcode[index]),
+                "reason": int(outcome.reason[index]),
+                "reason_name": Reason(outcome.reason[index]).name,
+                "cycles": int(outcome.cycles[index]),
+            }
+            for index in range(len(outcome.opcode))
+        ],
+        "cycles": int(outcome.cycles.sum(dtype=np.uint64)),
+        "illegal": int(np.count_nonzero(outcome.reason)),
+        "seconds": outcome.seconds,
+    }
+
+
+def _mnemonic(opcode: int) -> str:
+    try:
+        return MNEMONICS[Opcode(opcode)]
+    except ValueError:
+        return "unknown"
+
+
+def _print(outcome: Outcome, on: str, config: EngineConfig) -> None:
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("#", "opcode", "instruction", "reason", "cycles"):
+        table.add_column(heading, justify="right" if heading in ("#", "cycles") else "left")
+    total = len(outcome.opcode)
+    shown = range(total)
+    if total > SHOWN:
+        shown = [*range(SHOWN // 2), *range(total - SHOWN // 2, total)]
+    for index in shown:
+        reason = Reason(outcome.reason[index])
+        table.add_row(
+            str(index),
+            f"{outcome.opcode[index]:#04x}",
+            _mnemonic(outcome.opcode[index]),
+            "-" if reason is Reason.NONE else f"[red]{reason.value} {reason.name}[/]",
+            "-" if on == "golden" else f"{outcome.cycles[index]:,}",
+            end_section=total > SHOWN and index == SHOWN // 2 - 1,
+        )
+    console.print(table)
+    if total > SHOWN:
+        console.print(f"{total - SHOWN:,} instructions between are not shown; --json lists all")
+    where = "the golden model" if on == "golden" else f"the RTL, {config.lanes} lanes"
+    cycles = "" if on == "golden" else f", {outcome.cycles.sum(dtype=np.uint64):,} cycles"
+    illegal = int(np.count_nonzero(outcome.reason))
+    console.print(f"{total:,} instructions on {where}: {illegal:,} illegal{cycles}")
