@@ -29,6 +29,7 @@ PlacementFaults = fault_layout(
 class _Fetched(data.Struct):
     """An address on its way from fetch to check."""
 
+    valid: 1
     used: 1
     item: range(ITEMS)
     address: ADDRESS
@@ -95,6 +96,7 @@ class Placement(wiring.Component):
             fetch.register_value.eq(self.register_value),
         ]
         m.d.sync += [
+            fetched.valid.eq(self.issue),
             fetched.used.eq(0),
             fetched.item.eq(self.item),
             fetched.address.eq(fetch.address),
@@ -110,7 +112,7 @@ class Placement(wiring.Component):
                         fetch.form.eq(WordForm.ADDR4),
                     ]
                     m.d.sync += [
-                        fetched.used.eq(self.issue & operand.used),
+                        fetched.used.eq(operand.used),
                         fetched.log2_bytes.eq(log2_bytes(operand.dtype)),
                         fetched.has_zero_count.eq(Cat(*(count == 0 for count in counts)).any()),
                     ]
@@ -123,7 +125,7 @@ class Placement(wiring.Component):
                         fetch.form.eq(Mux(in_register, WordForm.REGISTER, WordForm.POINTER)),
                     ]
                     m.d.sync += [
-                        fetched.used.eq(self.issue & immediate.used),
+                        fetched.used.eq(immediate.used),
                         fetched.log2_bytes.eq(log2_bytes(self.candidate.imm_dtype)),
                     ]
 
@@ -135,11 +137,12 @@ class Placement(wiring.Component):
             check.channels.eq(self.candidate.channels),
             check.write.eq(fetched.item == Slot.DST),
         ]
-        m.d.sync += self.pointers[fetched.item].eq(check.pointer)
-
         resolved = fetched.used & ~fetched.malformed
         misfit = check.misaligned | check.outside | check.misplaced
-        with m.If(fetched.item < IMM0):
+        is_operand = fetched.item < IMM0
+        with m.If(fetched.valid):
+            m.d.sync += self.pointers[fetched.item].eq(check.pointer)
+        with m.If(fetched.valid & is_operand):
             m.d.sync += self.live.bit_select(fetched.item, 1).eq(resolved)
             m.d.comb += [
                 self.faults.alignment.eq(resolved & check.misaligned),
@@ -148,5 +151,5 @@ class Placement(wiring.Component):
                 self.faults.count_zero.eq(resolved & fetched.has_zero_count),
                 self.faults.addressing_mode.eq(fetched.used & fetched.malformed),
             ]
-        with m.Else():
+        with m.If(fetched.valid & ~is_operand):
             m.d.comb += self.faults.immediate.eq(fetched.used & (fetched.malformed | misfit))

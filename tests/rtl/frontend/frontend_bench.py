@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -127,6 +128,67 @@ class ValidatorWithRegisters(wiring.Component):
         return m
 
 
+class ValidatorBench:
+    """A simulation of the validator, run again for every program: elaboration takes longest."""
+
+    def __init__(self, config: EngineConfig, registers: Mapping[int, int]):
+        self.dut = ValidatorWithRegisters(config, registers)
+        self.result = Result()
+        self.fresh = True
+        self.sim = Simulator(self.dut)
+        self.sim.add_clock(1e-8)
+        self.sim.add_testbench(self.feed)
+        self.sim.add_testbench(self.drain)
+
+    def run(self, records: Sequence[bytes], gaps: Sequence[int], stalls: Sequence[int]) -> Result:
+        self.records, self.gaps, self.stalls = records, gaps, stalls
+        self.result = Result()
+        if not self.fresh:
+            self.sim.reset()
+        self.fresh = False
+        self.sim.run()
+        assert len(self.result.operations) == len(records)
+        return self.result
+
+    async def feed(self, ctx):
+        i = self.dut.i
+        for index, data in enumerate(self.records):
+            if gap := self.gaps[index % len(self.gaps)]:
+                await ctx.tick().repeat(gap)
+            word = int.from_bytes(data, "little")
+            ctx.set(i.payload, {"record": word, "accepted_at": index})
+            ctx.set(i.valid, 1)
+            await ctx.tick().until(i.ready)
+            ctx.set(i.valid, 0)
+
+    async def drain(self, ctx):
+        o = self.dut.o
+        limit = 40 * (len(self.records) + sum(self.gaps) + 2)
+        cycle = 0
+        for index in range(len(self.records)):
+            while not ctx.get(o.valid):
+                await ctx.tick()
+                cycle += 1
+                assert cycle < limit, "an operation never arrived"
+            first_seen = ctx.get(o.payload.as_value())
+            self.result.cycles.append(cycle)
+            for _ in range(self.stalls[index % len(self.stalls)]):
+                await ctx.tick()
+                cycle += 1
+                assert ctx.get(o.valid), "valid withdrawn"
+                assert ctx.get(o.payload.as_value()) == first_seen, "payload changed"
+            self.result.operations.append(ctx.get(o.payload))
+            ctx.set(o.ready, 1)
+            await ctx.tick()
+            cycle += 1
+            ctx.set(o.ready, 0)
+
+
+@cache
+def _bench(config: EngineConfig, registers: tuple[tuple[int, int], ...]) -> ValidatorBench:
+    return ValidatorBench(config, dict(registers))
+
+
 def validate(
     records: Sequence[bytes],
     *,
@@ -140,43 +202,5 @@ def validate(
     ``gaps`` and ``stalls`` are clocks to wait before each record is offered and before each
     operation is taken, repeated as often as needed. ``accepted_at`` of record n is n.
     """
-    dut = ValidatorWithRegisters(config, registers or {})
-    result = Result()
-
-    async def feed(ctx):
-        for index, data in enumerate(records):
-            if gap := gaps[index % len(gaps)]:
-                await ctx.tick().repeat(gap)
-            word = int.from_bytes(data, "little")
-            ctx.set(dut.i.payload, {"record": word, "accepted_at": index})
-            ctx.set(dut.i.valid, 1)
-            await ctx.tick().until(dut.i.ready)
-            ctx.set(dut.i.valid, 0)
-
-    async def drain(ctx):
-        cycle = 0
-        for index in range(len(records)):
-            while not ctx.get(dut.o.valid):
-                await ctx.tick()
-                cycle += 1
-                assert cycle < 40 * (len(records) + sum(gaps) + 2), "an operation never arrived"
-            first_seen = ctx.get(dut.o.payload.as_value())
-            result.cycles.append(cycle)
-            for _ in range(stalls[index % len(stalls)]):
-                await ctx.tick()
-                cycle += 1
-                assert ctx.get(dut.o.valid), "valid withdrawn"
-                assert ctx.get(dut.o.payload.as_value()) == first_seen, "payload changed"
-            result.operations.append(ctx.get(dut.o.payload))
-            ctx.set(dut.o.ready, 1)
-            await ctx.tick()
-            cycle += 1
-            ctx.set(dut.o.ready, 0)
-
-    sim = Simulator(dut)
-    sim.add_clock(1e-8)
-    sim.add_testbench(feed)
-    sim.add_testbench(drain)
-    sim.run()
-    assert len(result.operations) == len(records)
-    return result
+    bench = _bench(config, tuple(sorted((registers or {}).items())))
+    return bench.run(records, gaps, stalls)
