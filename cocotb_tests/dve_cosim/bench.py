@@ -59,8 +59,8 @@ class PythonTime:
         GPITrigger._react = timed  # type: ignore[method-assign]
 
 
-class Hang(Exception):
-    """The engine has stopped answering."""
+class Failure(Exception):
+    """The engine has stopped answering, or answers what nobody asked."""
 
 
 class Session:
@@ -123,7 +123,9 @@ class Session:
         for row in completions:
             completion = await self._completions.receive()
             if completion.sequence != self._sequence:
-                raise Hang(f"completion {completion.sequence} came where {self._sequence} was due")
+                raise self._failure(
+                    f"completion {completion.sequence} came where {self._sequence} was due"
+                )
             row[:] = completion.opcode, completion.reason, completion.cycles
             self._sequence += 1
             self._counter.value = self._sequence
@@ -165,6 +167,11 @@ class Session:
         signal.value = 0
         await RisingEdge(self._dut.clk)
 
+    def _failure(self, message: str) -> Failure:
+        """Leave the message to the parent; a task's exception ends the run without our help."""
+        (self._folder / FAILURE).write_text(message)
+        return Failure(message)
+
     async def _watch(self, program: bytes, first: int) -> None:
         """Fail when an instruction has taken longer than its budget; wakes once per budget."""
         while (at := self._sequence - first) * RECORD_BYTES < len(program):
@@ -172,7 +179,7 @@ class Session:
             budget = cycle_budget(record, self._config)
             await Timer(budget * PERIOD, unit="step")
             if self._sequence - first == at:
-                raise Hang(
+                raise self._failure(
                     f"instruction {at} (opcode {record[0]:#04x}) did not complete "
                     f"within {budget} cycles"
                 )
@@ -183,13 +190,9 @@ async def run_job(dut: Any) -> None:
     """Execute the job in the working directory."""
     folder = Path.cwd()
     job = Job.load(folder)
-    try:
-        session = Session(dut, job, folder)
-        await session.start()
-        for index in range(job.programs):
-            while pending_batches(folder) >= MAX_PENDING:
-                time.sleep(0.01)
-            await session.execute(index)
-    except Hang as error:
-        (folder / FAILURE).write_text(str(error))
-        raise
+    session = Session(dut, job, folder)
+    await session.start()
+    for index in range(job.programs):
+        while pending_batches(folder) >= MAX_PENDING:
+            time.sleep(0.01)
+        await session.execute(index)

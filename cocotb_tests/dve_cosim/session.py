@@ -220,20 +220,24 @@ def _run(
         counter = Counter(folder)
         command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
         command += [str(job.seed), RESULTS_XML, *([str(trace)] if trace else [])]
-        with Child(command, cwd=folder, environment=_environment(), log=log) as child:
-            for index in range(job.programs):
-                _await_batch(
-                    child,
-                    folder,
-                    index,
-                    log,
-                    timeout=timeout,
-                    report=lambda: progress("simulate", counter.value, instructions),
-                )
-                yield _read_batch(folder / batch_folder(index), job.config, build_seconds)
-                build_seconds = 0.0
-            while child.wait() is None:
-                pass
+        try:
+            with Child(command, cwd=folder, environment=_environment(), log=log) as child:
+                for index in range(job.programs):
+                    _await_batch(
+                        child,
+                        folder,
+                        index,
+                        log,
+                        timeout=timeout,
+                        report=lambda: progress("simulate", counter.value, instructions),
+                    )
+                    yield _read_batch(folder / batch_folder(index), job.config, build_seconds)
+                    build_seconds = 0.0
+                while child.wait() is None:
+                    pass
+        except (GeneratorExit, KeyboardInterrupt):  # nothing went wrong
+            log.unlink(missing_ok=True)
+            raise
         counter.close()
         _check(folder, log)
         log.unlink()
