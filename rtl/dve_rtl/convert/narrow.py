@@ -63,10 +63,10 @@ class Narrow(wiring.Component):
         m = Module()
         stages = Stages(m, self._registers)
 
-        # How far FP16 must denormalise. An FP16 exponent is 112 less than the binary32
-        # one, and the least normal one is 1, i.e. 113 here; below that the significand moves
-        # right by 113 - e. From 12 on nothing but sticky is left of the 11 kept bits: 11 puts
-        # the leading one into the guard position, 12 below it.
+        # How far FP16 must denormalise. An FP16 exponent is 112 less than the binary32 one, and
+        # the least normal one is 1, i.e. 113 here; below that the significand moves right by
+        # 113 - e. A distance of 11 puts its leading one into the guard position, and from 12 on
+        # all of it is sticky.
         mantissa, exponent = self.i[:23], self.i[23:31]
         underflow = exponent < 113
         distance = Mux(exponent < 102, 12, (113 - exponent)[:4])
@@ -82,9 +82,9 @@ class Narrow(wiring.Component):
             is_nan=exponent.all() & mantissa.any(),
         )
 
-        # Denormalise for FP16. Twelve bits below the significand catch what is moved
-        # out. The hidden one of binary32 zero and subnormals does no harm: distance 12 makes it
-        # sticky only, and a sticky bit without guard rounds to zero.
+        # Denormalise for FP16. Twelve bits below the significand catch what is moved out. The
+        # hidden one that binary32 zero and subnormals do not have does no harm: distance 12 makes
+        # it sticky only, and sticky without guard rounds to zero.
         significand = Signal(36)
         m.d.comb += significand.eq(Cat(C(0, 12), s.word[:23], C(1, 1)) >> s.distance)
         s = stages.close(
@@ -96,9 +96,9 @@ class Narrow(wiring.Component):
             significand=significand,
         )
 
-        # Keep the bits of the format, decide the direction. Exponent and mantissa of
-        # BF16 and FP32R are a prefix of binary32's, so rounding acts on the pattern: subnormals
-        # need no extra case, and a carry reaches Inf by itself.
+        # Keep the bits of the format, decide the direction. Exponent and mantissa of BF16 and
+        # FP32R are a prefix of binary32's, so rounding acts on the pattern: subnormals need no
+        # extra case, and a carry reaches Inf by itself.
         kept = Signal(31)
         guard = Signal()
         sticky = Signal()
