@@ -94,7 +94,8 @@ def build(
         If a tool is missing or fails, or if the cache cannot be written.
     """
     progress("export", 0, 0)
-    engine, top = engine_verilog(config), sim_top(config)
+    engine = engine_verilog(config)
+    top = sim_top(config, engine)
     options = (*_OPTIONS, *((f"--trace-{waves}",) if waves else ()))
     depends_on = (
         engine,

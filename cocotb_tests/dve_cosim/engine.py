@@ -18,6 +18,9 @@ from dve_cosim.cache import cached
 TOP = "dve_engine"
 """Name of the exported top module."""
 
+LANE = "dve_lane"
+"""Name of the module of a lane; its instances are ``lane_0`` and so on."""
+
 
 @dataclass(frozen=True)
 class StreamPort:

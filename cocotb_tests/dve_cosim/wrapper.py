@@ -7,7 +7,8 @@ simulator's file functions. The host port has a bench of its own.
 
 from dve_rtl.config import EngineConfig
 
-from dve_cosim.engine import TOP, StreamPort, streams
+from dve_cosim.engine import LANE, TOP, StreamPort, streams
+from dve_cosim.hierarchy import array_path
 
 SIM_TOP = "dve_sim"
 """Name of the simulation top."""
@@ -19,8 +20,8 @@ _DUMPED_WORDS = 16
 """Words written by one ``$fwrite``: its cost is per call (0.9 s for 8 MiB word by word)."""
 
 
-def sim_top(config: EngineConfig) -> str:
-    """Verilog-2005 of the simulation top.
+def sim_top(config: EngineConfig, engine: str) -> str:
+    """Verilog-2005 of the simulation top for ``engine``, the exported text.
 
     It has the engine's ports and two more. A rising ``image_load`` reads ``sbuf.in`` and
     ``psum.in`` in the working directory, each if it is there; a rising ``image_dump`` writes
@@ -29,6 +30,9 @@ def sim_top(config: EngineConfig) -> str:
     Raise them with the clock stopped or the engine idle: the access has no clock edge of its own.
     """
     ports = list(streams(config))
+    arrays = {
+        name: array_path(engine, module=LANE, instance=name, array="words") for name in IMAGES
+    }
     sizes = dict(zip(IMAGES, (config.sbuf_bytes // 8, config.psum_bytes // 8), strict=True))
     lines = [
         f"module {SIM_TOP} (",
@@ -51,13 +55,13 @@ def sim_top(config: EngineConfig) -> str:
         "  );",
         "  integer file, count, at;",
         "  always @(posedge image_load) begin",
-        *(line for name in IMAGES for line in _load(name, config.lanes)),
+        *(line for name in IMAGES for line in _load(name, arrays[name], config.lanes)),
         "  end",
         "  always @(posedge image_dump) begin",
         *(
             line
             for name, row_words in sizes.items()
-            for line in _dump(name, config.lanes, config.groups * row_words)
+            for line in _dump(name, arrays[name], config.lanes, config.groups * row_words)
         ),
         "  end",
         "endmodule",
@@ -74,25 +78,25 @@ def _declaration(port: StreamPort) -> list[str]:
     ]
 
 
-def _words(name: str, lane: int) -> str:
-    return f"engine.lane_{lane}.{name}.words"
+def _words(array: str, lane: int) -> str:
+    return f"engine.lane_{lane}.{array}"
 
 
-def _load(name: str, lanes: int) -> list[str]:
+def _load(name: str, array: str, lanes: int) -> list[str]:
     return [
         f'    file = $fopen("{name}.in", "rb");',
         "    if (file != 0) begin",
-        *(f"      count = $fread({_words(name, lane)}, file);" for lane in range(lanes)),
+        *(f"      count = $fread({_words(array, lane)}, file);" for lane in range(lanes)),
         "      $fclose(file);",
         "    end",
     ]
 
 
-def _dump(name: str, lanes: int, depth: int) -> list[str]:
+def _dump(name: str, array: str, lanes: int, depth: int) -> list[str]:
     step = min(_DUMPED_WORDS, depth)  # depth is a power of two
     lines = [f'    file = $fopen("{name}.out", "wb");']
     for lane in range(lanes):
-        words = ", ".join(f"{_words(name, lane)}[at + {k}]" for k in reversed(range(step)))
+        words = ", ".join(f"{_words(array, lane)}[at + {k}]" for k in reversed(range(step)))
         lines += [
             f"    for (at = 0; at < {depth}; at = at + {step})",
             f'      $fwrite(file, "%u", {{{words}}});',
