@@ -177,7 +177,7 @@ PREFIX = "back_prop channels=1 src0="
         (PREFIX + "r1:fp32:1x2x3x4", 1, 35, "expected at most 3 counts in src0"),
         (PREFIX + "r1:fp32:2x2@1", 1, 40, "one step for each of 2 counts"),
         (PREFIX + "r1:fp32:2@32768", 1, 37, "expected a step, -32768 to 32767, found 32768"),
-        (PREFIX + "r1:fp32:300x300x2", 1, 44, "contiguous ones would exceed 32767"),
+        (PREFIX + "r1:fp32:182x182x2", 1, 44, "contiguous ones would exceed 32767"),
         ("back_prop wait=sem_ge:1", 1, 16, "expected a mode of wait, found 'sem_ge'"),
         ("back_prop wait=evt_set", 1, 23, "expected ':' and a semaphore or event number"),
         ("grad_accumulate imm0=r1", 1, 22, "expected an address"),
