@@ -8,7 +8,6 @@ with an instruction on the same bytes is ordered by nothing; use completions.
 from amaranth import *
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from dve_rtl.config import WORD_BYTES, EngineConfig
 from dve_rtl.lane import HostField
