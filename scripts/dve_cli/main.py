@@ -17,12 +17,14 @@ from dve_cli.errors import UserError
 MARKUP = "markdown"
 
 SUBCOMMANDS = {
-    "cosim": "Run batch-norm backward of a real layer on the RTL and compare every bit.",
-    "run": "Run a program on the RTL or on the golden model.",
+    "cosim": "Run batch-norm backward of a real layer on the RTL "
+    "and compare every bit with golden.",
+    "run": "Run a program and show how each instruction completed.",
     "asm": "Assemble a program: 64 bytes for each instruction.",
     "disasm": "Write a program as text, one instruction per line.",
-    "lint": "Say for each instruction whether it is legal, and if not, why.",
-    "export": "Write the engine as Verilog.",
+    "lint": "Say for each instruction whether it is legal, "
+    "or the reason with field, value and rule.",
+    "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
 }
 """Name to first line of help. ``dve_cli.NAME`` defines a function ``NAME``: the subcommand."""

@@ -1,0 +1,118 @@
+"""How ``dve`` lists its subcommands and how it ends."""
+
+import errno
+import inspect
+import subprocess
+import sys
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pytest
+from dve_cli import main
+from dve_cli.errors import UserError
+from dve_cosim.errors import CosimError
+from typer.testing import CliRunner
+
+FULL = Path("/dev/full")
+
+
+def dve(*arguments):
+    return CliRunner().invoke(main.app, arguments)
+
+
+@pytest.mark.parametrize("name", main.SUBCOMMANDS)
+def test_help_lists_what_the_subcommand_says_of_itself(name):
+    function = getattr(import_module(f"dve_cli.{name}"), name)
+    assert inspect.getdoc(function).splitlines()[0] == main.SUBCOMMANDS[name]
+    assert name in dve("--help").output
+
+
+@pytest.mark.parametrize("name", main.SUBCOMMANDS)
+def test_every_subcommand_explains_itself_with_an_example(name):
+    result = dve(name, "--help")
+    assert result.exit_code == 0
+    _, _, example = result.output.partition("Example")
+    assert f"dve {name} " in example
+
+
+def test_help_imports_no_subcommand():
+    script = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from dve_cli import main\n"
+        "assert CliRunner().invoke(main.app, ['--help']).exit_code == 0\n"
+        "print(sorted({'numpy', 'amaranth', 'cocotb', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (shown.stdout, shown.stderr) == ("[]\n", "")
+
+
+def test_version():
+    result = dve("--version")
+    assert (result.exit_code, result.output) == (0, f"dve {metadata.version('opendve')}\n")
+
+
+def test_a_misspelt_subcommand_is_a_usage_error_with_a_suggestion():
+    result = dve("lnit")
+    assert result.exit_code == 2
+    assert "lint" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (UserError("x.npz: no array\n  'dy'"), 2, "dve: error: x.npz: no array 'dy'\n"),
+        (CosimError("the simulator hangs"), 2, "dve: error: the simulator hangs\n"),
+        (KeyboardInterrupt(), 130, "dve: error: interrupted\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out.npz"),
+            2,
+            "dve: error: out.npz: No space left on device\n",
+        ),
+        (OSError("odd"), 2, "dve: error: odd\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+    ],
+)
+def test_what_a_user_can_cause_takes_one_line(monkeypatch, error, status, line):
+    def doctor():
+        raise error
+
+    monkeypatch.setattr("dve_cli.doctor.doctor", doctor)
+    result = dve("doctor")
+    assert (result.exit_code, result.stderr, result.stdout) == (status, line, "")
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch):
+    def doctor():
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("dve_cli.doctor.doctor", doctor)
+    assert isinstance(dve("doctor").exception, ZeroDivisionError)
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Long enough that its text does not fit a pipe's buffer."""
+    path = tmp_path / "program.bin"
+    path.write_bytes(bytes(64 * 2000))
+    return path
+
+
+def disassemble_to(stdout, program):
+    command = [sys.executable, "-c", "from dve_cli.main import app; app()", "disasm", program]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_reader_that_has_enough_is_no_error(program):
+    process = disassemble_to(subprocess.PIPE, program)
+    process.stdout.close()
+    with process:
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_takes_one_line(program):
+    with FULL.open("w") as full, disassemble_to(full, program) as process:
+        assert process.stderr.read() == "dve: error: No space left on device\n"
+    assert process.returncode == 2
