@@ -43,7 +43,7 @@ class PairCheck(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        overflow = Cat(self.live[slot] & self._overflows(slot) for slot in Slot).any()
+        overflow = Cat(self._overflows(slot) for slot in Slot).any()
         rule_broken = Signal()
         with m.Switch(self.opcode):
             for opcode, rules in RULES.items():
@@ -55,7 +55,7 @@ class PairCheck(wiring.Component):
         return m
 
     def _overflows(self, slot: Slot) -> Value:
-        return self.total[slot][MAX_ELEMENT_BITS:].any()
+        return self.live[slot] & self.total[slot][MAX_ELEMENT_BITS:].any()
 
     def _differ(self, a: Slot, b: Slot) -> Value:
         return self.live[a] & self.live[b] & (self.total[a] != self.total[b])
