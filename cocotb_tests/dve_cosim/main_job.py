@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,13 @@ from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, backward, refer
 from dve_golden.batchnorm.accuracy import RelativeErrors, relative_errors, ulp_error
 from dve_golden.batchnorm.program import Step, merge
 from dve_golden.isa.enums import RECORD_BYTES, Dtype, Opcode, Reason
-from dve_golden.isa.notation import MNEMONICS
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
 from dve_cosim.batchnorm_rtl import Runner
 from dve_cosim.compare import differences, differing_bits
+from dve_cosim.main_result import Executed, GradientErrors, MainResult, Workload
 from dve_cosim.progress import Progress, silent
 from dve_cosim.session import RunResult, run_program
 from dve_cosim.state import ArchState
@@ -31,116 +30,6 @@ GAPS = 0.25
 """Share of stream transfers that wait, where a seed asks for it."""
 
 SHOWN_DIFFERENCES = 8
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One instruction on the RTL.
-
-    Parameters
-    ----------
-    batch : int
-        Number of the simulator run.
-    opcode : Opcode
-    reason : int
-        0 if executed.
-    cycles : int
-        Clock cycles since the later of its last beat and the previous completion.
-    """
-
-    batch: int
-    opcode: Opcode
-    reason: int
-    cycles: int
-
-    @property
-    def name(self) -> str:
-        return MNEMONICS[self.opcode]
-
-
-@dataclass(frozen=True)
-class GradientErrors:
-    """Errors of one gradient against float64.
-
-    Parameters
-    ----------
-    dtype : Dtype
-        Format whose ulp is meant.
-    ulp : float64 array
-        One error per element.
-    relative : float
-        Largest error relative to its scale; see `dve_golden.batchnorm.accuracy`.
-    """
-
-    dtype: Dtype
-    ulp: NDArray[np.float64]
-    relative: float
-
-    @property
-    def max_ulp(self) -> float:
-        return float(self.ulp.max())
-
-    @property
-    def p999_ulp(self) -> float:
-        """The smallest error that at least 99.9 % of the elements do not exceed."""
-        return float(np.quantile(self.ulp, 0.999, method="inverted_cdf"))
-
-
-@dataclass(frozen=True)
-class JobResult:
-    """What the main job found.
-
-    Parameters
-    ----------
-    config : EngineConfig
-    shape : tuple of int
-        Of x.
-    dtype : Dtype
-        Of x, dy and d_x.
-    mean_coupling : bool
-    seed : int
-    gradients : Gradients
-        As computed; golden's, which are the RTL's unless bits differ.
-    errors : dict
-        Errors by gradient.
-    instructions : list of Executed
-        In order.
-    elements : int
-        Elements through the datapath: channels times count of each GradAccum and BackProp.
-    differing_bits : int
-        Between the two whole states and completion lists, added over the batches; each batch
-        starts from equal states.
-    first_differences : list of str
-        The first few, one line each.
-    seconds : dict
-        Wall time by step.
-    """
-
-    config: EngineConfig
-    shape: tuple[int, ...]
-    dtype: Dtype
-    mean_coupling: bool
-    seed: int
-    gradients: Gradients
-    errors: dict[str, GradientErrors]
-    instructions: list[Executed]
-    elements: int
-    differing_bits: int
-    first_differences: list[str]
-    seconds: dict[str, float]
-
-    @property
-    def cycles(self) -> int:
-        """Clock cycles of all instructions."""
-        return sum(instruction.cycles for instruction in self.instructions)
-
-    @property
-    def elements_per_lane_cycle(self) -> float:
-        """``elements`` over lanes times cycles, with every instruction's cycles: 1 is the peak.
-
-        Idle lanes count: 1 channel on 8 lanes reaches 1/8 at most.
-        """
-        return self.elements / (self.config.lanes * self.cycles)
 
 
 class _Recorder(GoldenEngine):
@@ -160,7 +49,7 @@ class _Recorder(GoldenEngine):
 
 
 def run_main_job(
-    layer: Layer,
+    workload: Workload,
     *,
     config: EngineConfig,
     mean_coupling: bool = True,
@@ -168,13 +57,13 @@ def run_main_job(
     waves: Path | None = None,
     progress: Progress = silent,
     run: Runner = run_program,
-) -> JobResult:
-    """Run the backward pass of ``layer`` on both sides and compare.
+) -> MainResult:
+    """Run the backward pass of a layer on both sides and compare.
 
     Parameters
     ----------
-    layer : Layer
-        Checked operands.
+    workload : Workload
+        The layer.
     config : EngineConfig
         The engine; golden takes its memory sizes.
     mean_coupling : bool
@@ -195,6 +84,7 @@ def run_main_job(
     CosimError
         If the simulator cannot be built or fails.
     """
+    layer = workload.layer
     clock = _StepClock()
     recorder = _Recorder(config, step_count(layer, config.sbuf_active_bytes), progress)
     with clock.step("golden"):
@@ -202,6 +92,8 @@ def run_main_job(
     with clock.step("reference"):
         exact = reference(layer)
         errors = _errors(layer, gradients, exact)
+        framework = workload.framework
+        framework_errors = {} if framework is None else _errors(layer, framework, exact)
 
     batches = list(merge(recorder.steps))
     machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
@@ -236,14 +128,14 @@ def run_main_job(
                 batch.program[::RECORD_BYTES], result.reason, result.cycles, strict=True
             )
         ]
-    return JobResult(
+    return MainResult(
+        workload=workload,
         config=config,
-        shape=layer.x.shape,
-        dtype=layer.dtype,
         mean_coupling=mean_coupling,
         seed=seed,
         gradients=gradients,
         errors=errors,
+        framework_errors=framework_errors,
         instructions=instructions,
         elements=sum(batch.elements for batch in batches),
         differing_bits=bits,

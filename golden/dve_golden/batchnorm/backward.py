@@ -106,7 +106,7 @@ def backward(
         d_gamma[channels], d_beta[channels] = coefficients.d_gamma, coefficients.d_beta
         load = param_load(len(sums), layer.elements, coefficients)
         for elements, tile in row:
-            apply = back_prop(tile)
+            apply = back_prop(tile, in_place=len(row) == 1)
             step = join(load, apply) if elements.start == 0 else apply
             d_x[channels, elements] = read_d_x(engine.execute(step), tile)
     return Gradients(batch_major(d_x, layer.x.shape), d_gamma, d_beta)

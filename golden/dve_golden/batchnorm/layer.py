@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +99,18 @@ class Layer:
             gamma=_parameter("gamma", gamma, channels),
             dtype=storage,
         )
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `dve_golden.batchnorm.backward` that describe this layer."""
+        names = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
+        return {
+            "dy": self.dy,
+            "x": self.x,
+            "mean": self.mean,
+            "gamma": self.gamma,
+            "inv_std": self.inv_std,
+            "dtype": names[self.dtype],
+        }
 
     @property
     def channels(self) -> int:

@@ -4,6 +4,7 @@ A `Step` is what an engine runs without the host looking in between: images to p
 program. Every engine gets exactly the same steps.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,8 +123,11 @@ def param_load(channels: int, count: int, coefficients: Coefficients) -> Step:
     return Step(images, instruction, 0)
 
 
-def back_prop(tile: Tile) -> Step:
-    """d_x of a tile, with the lane state that `param_load` left."""
+def back_prop(tile: Tile, *, in_place: bool = False) -> Step:
+    """d_x of a tile, with the lane state that `param_load` left.
+
+    ``in_place`` says that x and dy still lie where `grad_accumulate` had them.
+    """
     dtype = tile.layout.dtype
     instruction = encode(
         Opcode.BATCH_NORM_BACK_PROP,
@@ -137,7 +141,8 @@ def back_prop(tile: Tile) -> Step:
             "num_active_channels": tile.channels,
         },
     )
-    return Step(tile.images(), instruction, tile.channels * tile.count)
+    images = () if in_place else tile.images()
+    return Step(images, instruction, tile.channels * tile.count)
 
 
 def read_d_x(sbuf: NDArray[np.uint8], tile: Tile) -> NDArray[np.float32]:
@@ -152,6 +157,25 @@ def join(*steps: Step) -> Step:
         b"".join(step.program for step in steps),
         sum(step.elements for step in steps),
     )
+
+
+def merge(steps: Iterable[Step]) -> Iterator[Step]:
+    """Join neighbours wherever their images lie apart, so that fewer runs do the same work.
+
+    Programs read what is placed or what programs of the same tile have written, and every tile
+    places x and dy; so two steps whose images do not overlap never disturb each other.
+    """
+    joined: Step | None = None
+    for step in steps:
+        if joined is None:
+            joined = step
+        elif any(a.overlaps(b) for a in joined.images for b in step.images):
+            yield joined
+            joined = step
+        else:
+            joined = join(joined, step)
+    if joined is not None:
+        yield joined
 
 
 def _walk(operand: str, start: int, count: int, rank: int) -> Fields:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dve_golden.batchnorm.coefficients import Coefficients, host_coefficients
 from dve_golden.batchnorm.layout import OPERANDS, SUMS, Layout, tiles
-from dve_golden.batchnorm.program import Tile, back_prop, grad_accumulate, join, param_load
+from dve_golden.batchnorm.program import Tile, back_prop, grad_accumulate, join, merge, param_load
 from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import Dtype, Opcode
 
@@ -75,6 +75,17 @@ def test_join_keeps_the_order():
     assert both.program == load.program + apply.program
     assert both.images == load.images + apply.images
     assert (load.elements, both.elements) == (0, 10)
+
+
+def test_merge_joins_steps_that_place_different_bytes():
+    ones = np.ones(2, np.float32)
+    reduce = grad_accumulate(tile(), ones, ones)
+    load = param_load(2, 5, Coefficients(ones, ones, ones, ones, ones))
+    apply = back_prop(tile(), in_place=True)
+    assert list(merge([reduce, join(load, apply)])) == [join(reduce, load, apply)]
+    again = back_prop(tile())
+    assert list(merge([reduce, again, apply])) == [reduce, join(again, apply)]
+    assert list(merge([])) == []
 
 
 def test_coefficients_follow_the_formulas():
