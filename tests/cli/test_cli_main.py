@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import os
 import subprocess
 import sys
 from importlib import import_module, metadata
@@ -22,8 +23,8 @@ def dve(*arguments):
 
 @pytest.mark.parametrize("name", main.SUBCOMMANDS)
 def test_help_lists_what_the_subcommand_says_of_itself(name):
-    function = getattr(import_module(f"dve_cli.{name}"), name)
-    assert inspect.getdoc(function).splitlines()[0] == main.SUBCOMMANDS[name]
+    explanation = inspect.getdoc(getattr(import_module(f"dve_cli.{name}"), name)) or ""
+    assert explanation.partition("\n")[0] == main.SUBCOMMANDS[name]
     assert name in dve("--help").output
 
 
@@ -99,20 +100,20 @@ def program(tmp_path):
 
 
 def disassemble_to(stdout, program):
+    """Exit status and standard error of ``dve disasm`` with this standard output."""
     command = [sys.executable, "-c", "from dve_cli.main import app; app()", "disasm", program]
-    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    result = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+    return result.returncode, result.stderr
 
 
 def test_a_reader_that_has_enough_is_no_error(program):
-    process = disassemble_to(subprocess.PIPE, program)
-    process.stdout.close()
-    with process:
-        assert process.stderr.read() == ""
-    assert process.returncode == 141
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert disassemble_to(writer, program) == (141, "")
+    os.close(writer)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_takes_one_line(program):
-    with FULL.open("w") as full, disassemble_to(full, program) as process:
-        assert process.stderr.read() == "dve: error: No space left on device\n"
-    assert process.returncode == 2
+    with FULL.open("w") as full:
+        assert disassemble_to(full, program) == (2, "dve: error: No space left on device\n")
