@@ -33,7 +33,7 @@ class Gradients(NamedTuple):
     d_beta: NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """The checked operands of one backward pass; build it with `from_arrays`.
 

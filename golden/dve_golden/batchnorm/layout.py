@@ -76,7 +76,7 @@ class Layout:
         return self.dy + self.operand_bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Image:
     """Bytes to place in partitions 0, 1, ... from byte ``offset`` on.
 

@@ -39,7 +39,7 @@ class Step:
     elements: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tile:
     """Up to 128 channels by up to ``layout.tile_elements`` elements.
 
