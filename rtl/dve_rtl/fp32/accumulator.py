@@ -1,5 +1,7 @@
 """One adder as an element unit or as the fold of batchnorm.md section 8."""
 
+from itertools import pairwise
+
 from amaranth import *
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
@@ -153,7 +155,7 @@ class Accumulator(wiring.Component):
 
         # The loop. tags[i] belongs to the operands registered i + 1 clocks ago.
         tags = [Signal(Tag, name=f"tag_{age}") for age in range(PARTIALS)]
-        m.d.sync += [newer.eq(older) for older, newer in zip(tags, tags[1:], strict=False)]
+        m.d.sync += [older_tag.eq(newer_tag) for newer_tag, older_tag in pairwise(tags)]
         result_tag = tags[self.adder_latency]
         head = adder.o
         for delay in range(PARTIALS - 1 - self.adder_latency):
