@@ -35,31 +35,42 @@ class HostDriver:
         self.engine = engine
         self.lanes = engine.config.lanes
 
-    async def _access(self, space, row, word, lanes_data=None, enable=None):
-        payload = {"space": space, "row": row, "word": word, "write": lanes_data is not None}
-        if lanes_data is None:
-            payload |= {"data": 0, "byte_enable": 0}
-            await send(self.ctx, self.engine.host_request, payload)
-            data = await receive(self.ctx, self.engine.host_response)
-            return np.frombuffer(int(data).to_bytes(WORD_BYTES * self.lanes, "little"), "<u8")
-        full = (1 << WORD_BYTES * self.lanes) - 1
-        data = int.from_bytes(np.asarray(lanes_data, "<u8").tobytes(), "little")
-        payload |= {"data": data, "byte_enable": full if enable is None else enable}
+    async def _request(self, space, row, word, *, write, data=0, byte_enable=0):
+        payload = {
+            "space": space,
+            "row": row,
+            "word": word,
+            "write": write,
+            "data": data,
+            "byte_enable": byte_enable,
+        }
         await send(self.ctx, self.engine.host_request, payload)
-        return None
+
+    async def read(self, space, row, word):
+        """The words of all lanes, uint64 [lanes]."""
+        await self._request(space, row, word, write=0)
+        data = int(await receive(self.ctx, self.engine.host_response))
+        return np.frombuffer(data.to_bytes(WORD_BYTES * self.lanes, "little"), "<u8")
+
+    async def write(self, space, row, word, lanes, *, byte_enable=None):
+        """Write the words of all lanes, or the enabled bytes of them."""
+        full = (1 << WORD_BYTES * self.lanes) - 1
+        data = int.from_bytes(np.asarray(lanes, "<u8").tobytes(), "little")
+        enable = full if byte_enable is None else byte_enable
+        await self._request(space, row, word, write=1, data=data, byte_enable=enable)
 
     async def write_memory(self, space, memory):
         """``memory`` is uint8 [128, bytes]."""
         words = memory.view("<u8").reshape(-1, self.lanes, memory.shape[1] // WORD_BYTES)
         for row in range(words.shape[0]):
             for word in range(words.shape[2]):
-                await self._access(space, row, word, words[row, :, word])
+                await self.write(space, row, word, words[row, :, word])
 
     async def read_memory(self, space, size):
         words = np.zeros((MAX_CHANNELS // self.lanes, self.lanes, size // WORD_BYTES), "<u8")
         for row in range(words.shape[0]):
             for word in range(words.shape[2]):
-                words[row, :, word] = await self._access(space, row, word)
+                words[row, :, word] = await self.read(space, row, word)
         return words.reshape(MAX_CHANNELS, -1).view(np.uint8)
 
     async def write_state(self, bits):
@@ -67,13 +78,13 @@ class HostDriver:
         for channel in range(0, MAX_CHANNELS, self.lanes):
             for field in range(STATE_FIELDS):
                 lanes = bits[channel : channel + self.lanes, field].astype("<u8")
-                await self._access(Space.STATE, channel // self.lanes, field, lanes)
+                await self.write(Space.STATE, channel // self.lanes, field, lanes)
 
     async def read_state(self):
         bits = np.zeros((MAX_CHANNELS, STATE_FIELDS), np.uint32)
         for channel in range(0, MAX_CHANNELS, self.lanes):
             for field in range(STATE_FIELDS):
-                lanes = await self._access(Space.STATE, channel // self.lanes, field)
+                lanes = await self.read(Space.STATE, channel // self.lanes, field)
                 bits[channel : channel + self.lanes, field] = lanes.astype(np.uint32)
         return bits
 
@@ -86,7 +97,7 @@ class HostDriver:
     async def read_parameters(self):
         bits = np.zeros(PARAMETER_RAM_ENTRIES, np.uint32)
         for entry in range(PARAMETER_RAM_ENTRIES):
-            bits[entry] = (await self._access(Space.PARAMETER_RAM, 0, entry))[0]
+            bits[entry] = (await self.read(Space.PARAMETER_RAM, 0, entry))[0]
         return bits
 
 
