@@ -290,9 +290,9 @@ class ProgramGenerator:
 
     def _counts(self) -> tuple[int, int, int]:
         while True:
-            counts = tuple(int(n) for n in self.rng.integers(1, 1 + self._pick((2, 4, 9, 24)), 3))
-            if np.prod(counts) <= self.max_elements:
-                return counts
+            x, y, z = (int(n) for n in self.rng.integers(1, 1 + self._pick((2, 4, 9, 24)), 3))
+            if x * y * z <= self.max_elements:
+                return x, y, z
 
     def _reshaped(self, counts) -> tuple[int, ...]:
         """The same product in another shape, because ordinals are matched, not shapes."""
