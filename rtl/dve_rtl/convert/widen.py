@@ -128,12 +128,9 @@ class Widen(wiring.Component):
         """
         decisions = []
         for distance in distances:
-            shift = Signal(name=f"shift_{distance}")
+            shift = ~word[32 - distance :].any()
             shifted = Signal(32, name=f"shifted_{distance}")
-            m.d.comb += [
-                shift.eq(~word[32 - distance :].any()),
-                shifted.eq(Mux(shift, word << distance, word)),
-            ]
+            m.d.comb += shifted.eq(Mux(shift, word << distance, word))
             word = shifted
             decisions.insert(0, shift)
         return word, Cat(decisions)

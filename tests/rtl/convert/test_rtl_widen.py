@@ -110,9 +110,20 @@ def test_references_agree():
         assert reference(Dtype.INT32, code) == want, f"INT32 {code:#010x}"
 
 
-@pytest.mark.parametrize("dtype", [Dtype.FP16, Dtype.BF16])
-def test_every_short_code(convert, dtype):
-    cases = [(dtype, code) for code in range(1 << 16)]
+@pytest.mark.parametrize("sign", [0, 1])
+def test_every_fp16_code(convert, sign):
+    cases = [(Dtype.FP16, sign << 15 | code) for code in range(1 << 15)]
+    check(cases, convert(Widen(latency=1), cases))
+
+
+def test_bf16_codes(convert):
+    """A shift but for NaN: every sign, exponent and mantissa bit, and a seeded eighth."""
+    rng = random.Random(4)
+    mantissas = [0, *(1 << bit for bit in range(7)), 0x7F]
+    codes = {high << 7 | low for high in range(1 << 9) for low in mantissas}
+    codes |= {0x7F80 | sign << 15 | low for low in range(1 << 7) for sign in (0, 1)}
+    codes |= set(rng.sample(range(1 << 16), 1 << 13))
+    cases = [(Dtype.BF16, code) for code in sorted(codes)]
     check(cases, convert(Widen(latency=1), cases))
 
 
