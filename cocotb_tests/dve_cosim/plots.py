@@ -31,7 +31,7 @@ def ulp_png(name: str, errors: GradientErrors, framework: GradientErrors | None 
         axes.stairs(
             counts[1], np.arange(len(labels) + 1) - 0.5, color=_OUTLINE, label="framework, fp32"
         )
-        axes.legend(frameon=False)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
     axes.set_xticks(places, labels)
     stride = -(-len(labels) // 16)
     for place, tick in enumerate(axes.get_xticklabels()):
@@ -45,7 +45,7 @@ def ulp_png(name: str, errors: GradientErrors, framework: GradientErrors | None 
     axes.set_ylabel("elements")
     axes.set_title(
         f"{name}: {errors.ulp.size:,} elements against float64; "
-        f"max {short(errors.max_ulp)}, 99.9 % {short(errors.p999_ulp)} ulp"
+        f"max {short(errors.max_ulp)} ulp, 99.9 % within {short(errors.p999_ulp)}"
     )
     return _png(figure)
 

@@ -79,6 +79,7 @@ def test_element_tiles_when_the_partition_is_small(channels):
         == 2 * 3 * across
         == step_count(Layer.from_arrays(**arrays), engine.sbuf_bytes)
     )
+    assert sum(len(step.program) for step in engine.steps) == 64 * (2 * 3 + 1) * across
     assert sum(step.elements for step in engine.steps) == 2 * 45 * channels
 
 

@@ -21,6 +21,7 @@ def test_layout_fills_the_partition_with_aligned_operands(dtype, sbuf_bytes):
     layout = Layout.fit(dtype, 1 << 20, sbuf_bytes)
     end = layout.d_x + layout.operand_bytes
     assert end <= sbuf_bytes < end + 3 * layout.operand_bytes // layout.tile_elements * 8
+    assert layout.tile_elements % 8 == 0
     assert {start % 8 for start in (layout.x, layout.dy, layout.d_x)} == {0}
     assert layout.x == OPERANDS >= SUMS + 12
 
@@ -101,10 +102,8 @@ def test_coefficients_follow_the_formulas():
 
 
 def test_coefficients_are_rounded_once():
-    """D in binary32 would be 1, and C = 3; in float64 D * inv_std is just above a tie."""
-    sums = np.array([[0.0, 1 + 2.0**-25, 0.0]])
-    scale = np.array([1 + 2.0**-23], np.float32)
-    part = host_coefficients(sums, 4, scale, np.array([1], np.float32))
-    exact = (1 + 2.0**-25) * float(scale[0])
+    """D rounds to 1 in binary32, and 1.5 times that would be 1.5; in float64 it is above the tie."""
+    sums = np.array([[0.0, 1 + 3 * 2.0**-26, 0.0]])
+    part = host_coefficients(sums, 4, np.array([1.5], np.float32), np.array([1], np.float32))
     assert part.d_gamma.item() == 1.0
-    assert part.c.item() == np.float32(exact).item()
+    assert part.c.item() == 1.5 + 2.0**-23
