@@ -37,8 +37,8 @@ from dve_cosim.job import (
 from dve_cosim.watchdog import cycle_budget
 from dve_cosim.wrapper import IMAGES
 
-PERIOD = 2
-"""Simulator steps of a clock cycle."""
+PERIOD = 10
+"""Simulator steps, nanoseconds, of a clock cycle; even."""
 
 
 class PythonTime:

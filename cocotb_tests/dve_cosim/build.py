@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 import cocotb_tools.config
+import dve_rtl
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.cache import cached, log_file
@@ -32,6 +33,7 @@ from dve_cosim.wrapper import SIM_TOP, sim_top
 
 Waves = Literal["vcd", "fst"]
 
+WAIVERS = Path(dve_rtl.__file__).parent / "generated.vlt"
 CONTROL_FILE = Path(__file__).with_name("dve_sim.vlt")
 
 _OPTIONS = (
@@ -44,7 +46,7 @@ _OPTIONS = (
     # The clock comes from cocotb, and nothing in the design waits.
     "--no-timing",
     "--timescale",
-    "1ns/1ps",
+    "1ns/1ns",
 )
 _MAKE_OPTIONS = ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2")
 """OPT_SLOW code runs once; OPT_GLOBAL is Verilator's run time, with the VPI and file functions."""
@@ -100,6 +102,7 @@ def build(
     depends_on = (
         engine,
         top,
+        WAIVERS.read_text(),
         CONTROL_FILE.read_text(),
         *options,
         *_tools(),
@@ -163,6 +166,7 @@ def _compile(work: Path, options: Sequence[str], log: Path, progress: Progress) 
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
         *options,
         str(main),
+        str(WAIVERS),
         str(CONTROL_FILE),
         "dve_engine.v",
         f"{SIM_TOP}.v",
