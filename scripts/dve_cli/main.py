@@ -17,8 +17,7 @@ from dve_cli.errors import UserError
 MARKUP = "markdown"
 
 SUBCOMMANDS = {
-    "cosim": "Run batch-norm backward of a real layer on the RTL "
-    "and compare every bit with golden.",
+    "cosim": "Run batch-norm backward of a real layer on the RTL and compare every bit.",
     "run": "Run a program and show how each instruction completed.",
     "asm": "Assemble a program: 64 bytes for each instruction.",
     "disasm": "Write a program as text, one instruction per line.",
