@@ -140,7 +140,7 @@ class HostPort(wiring.Component):
                 with m.Case(Space.PARAMETER_RAM):
                     m.d.sync += field.eq(HostField.PARAMETER)
 
-        lane = Signal(range(self.config.lanes))
+        lane = Signal(range(max(self.config.lanes, 2)))  # Verilog has no vector of zero bits
         last_lane = lane == self.config.lanes - 1
         m.d.comb += [
             self.n_value.eq(request.p.data.word_select(lane, 64)[:32]),

@@ -12,7 +12,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from dve_rtl.config import PARTIALS, EngineConfig
-from dve_rtl.fp32.accumulator import Accumulator
+from dve_rtl.fp32.accumulator import min_period
 from dve_rtl.memory.store import last_group, row_of
 from dve_rtl.memory.walker import Walker
 from dve_rtl.payloads import Handler, Issue, Operation, SlotKind
@@ -234,7 +234,7 @@ class Sequencer(wiring.Component):
 
     def _gap_over(self, m, first):
         """Whether the accumulators can take another first element in the next clock."""
-        period = Accumulator.min_period(self.config.add_latency)
+        period = min_period(self.config.add_latency)
         since_first = Signal(range(period), init=period - 1)
         with m.If(first):
             m.d.sync += since_first.eq(1)
