@@ -277,6 +277,8 @@ case(13, "dead src0, too many", BP, **dead, src0__num_elem=(65535, 65535, 65535)
 case(13, "dead src0, leaves", BP, **dead, src0__step_elem=(32767, 1, 1))
 case(13, "dead src0, other quadrant", BP, **dead, **apart)
 case(13, "dead src0, src1 in psum", BP, **dead, src1__start_addr=PSUM)
+case(13, "dead src1, other quadrant", BP, src1__start_addr=0x4000_0000 + QUADRANT)
+case(13, "dead src1, both psum", GA, src0__start_addr=PSUM, src1__start_addr=0x4000_0000 + PSUM)
 case(13, "dead dst, other count", BP, dst__start_addr=register(9), dst__num_elem=(511, 1, 1))
 case(13, "dead dst, bf16", BP, dst__start_addr=0x4200_0001, out_dtype=BF16)
 case(13, "dead dst, four sums", GA, dst__start_addr=register(9), dst__num_elem=(4,))
@@ -332,10 +334,18 @@ WRAPS = [
     ((-32768, -32768, -32768), (1625, 1625, 1625)),
     ((-32768, 32767, 0), (65535, 65535, 1)),
     ((8192, 16384, 0), (32769, 65535, 1)),  # 2^30 bytes and more
+    # The farthest a legal count can reach: 2^32 - 2^17 elements, 2^34 - 2^19 bytes
+    ((-32768, -32768, 0), (65535, 65535, 1)),
+    ((32767, 32767, 0), (65535, 65535, 1)),
+    # 2^31 - 2^16 elements
+    ((-32768, 0, 0), (65535, 1, 1)),
+    ((32767, 0, 0), (65535, 1, 1)),
 ]
 for step, num in WRAPS:
     still = shape("src1", STILL, num)
-    case(14, f"{step} {num}", GA, **shape("src0", step, num), **still)
+    for dtype in (FP32, BF16):
+        far = shape("src0", step, num) | {"in0_in1_dtype__lo": dtype}
+        case(14, f"{step} {num} dtype {dtype}", GA, **far, **still)
 case(
     0,
     "65535 in place",
