@@ -102,7 +102,7 @@ def test_coefficients_follow_the_formulas():
 
 
 def test_coefficients_are_rounded_once():
-    """D rounds to 1 in binary32, and 1.5 times that would be 1.5; in float64 it is above the tie."""
+    """D rounds to 1 in binary32, and C would be 1.5; in float64 the product is above the tie."""
     sums = np.array([[0.0, 1 + 3 * 2.0**-26, 0.0]])
     part = host_coefficients(sums, 4, np.array([1.5], np.float32), np.array([1], np.float32))
     assert part.d_gamma.item() == 1.0
