@@ -13,9 +13,10 @@ from .adder import Adder
 def min_period(adder_latency: int) -> int:
     """Fewest clocks from the first element of a pass to that of the next.
 
-    With at least this period, and the gap of eight clocks, no operand of a fold is overwritten
-    before its addition starts, whatever the lengths of the passes. Below it short passes of deep
-    adders lose operands; up to latency 4 the gap alone is enough (one element and eight clocks).
+    With at least this period and the gap of eight clocks, no operand of a fold is overwritten
+    before its addition starts, for passes of equal length at any, even irregular, periods. Below
+    it short passes of deep adders lose operands; up to latency 4 the gap alone is enough (one
+    element and eight clocks). Passes of different lengths must not overlap their folds.
     """
     return max(1 + PARTIALS, adder_latency + 5)
 
@@ -39,11 +40,10 @@ class PairQueue(wiring.Component):
     Members
     -------
     arrive : In(1)
-        ``value`` is an operand.
+        ``value`` is an operand; not while two are held.
     value : In(32)
     take : In(1)
-        The addition starts; only while ``complete``. An operand that arrives on a full queue must
-        meet ``take``, and is then the first of the next addition.
+        The addition starts; only while ``complete``.
     complete : Out(1)
         ``first`` and ``second`` are the operands of an addition.
     first, second : Out(32)
@@ -69,7 +69,7 @@ class PairQueue(wiring.Component):
             self.second.eq(Mux(full, held, self.value)),
         ]
         with m.If(self.take):
-            m.d.sync += [waiting.eq(full & self.arrive), full.eq(0), first.eq(self.value)]
+            m.d.sync += [waiting.eq(0), full.eq(0)]
         with m.Elif(self.arrive):
             with m.If(waiting):
                 m.d.sync += [full.eq(1), held.eq(self.value)]
@@ -108,7 +108,8 @@ class Accumulator(wiring.Component):
     valid : In(1)
         ``a`` is an element (``accumulate`` only). The elements of one pass, 1 to 2^32, come in
         consecutive clocks. Between passes there are at least eight clocks without, and at least
-        ``min_period(adder_latency)`` from first element to first element.
+        ``min_period(adder_latency)`` from first element to first element. A pass of another
+        length waits for the sums of those before it.
     last : In(1)
         The element is the last one of its pass.
     a, b : In(32)
@@ -204,8 +205,8 @@ class Accumulator(wiring.Component):
         )
         for queue, operand_tag, _ in queues:
             m.d.comb += [queue.arrive.eq(result_tag == operand_tag), queue.value.eq(adder.o)]
-        # Level 2 of a pass starts after level 3 of the pass before. So `quartets` never holds two
-        # passes, and it does not matter how irregular the free slots are.
+        # Level 2 of a pass starts after level 3 of the pass before: `quartets` never has operands
+        # of two passes, however irregular the free slots are.
         low_taken = Signal()
         high_taken = Signal()
         with m.If(low.take):

@@ -136,13 +136,16 @@ def test_every_short_pass(adder_latency):
 
 @pytest.mark.usefixtures("mixing")
 @pytest.mark.parametrize("adder_latency", range(1, 8))
-def test_irregular_passes(adder_latency):
+def test_irregular_periods(adder_latency):
     rng = random.Random(adder_latency)
-    lengths = [rng.randint(1, 6 if rng.random() < 0.5 else 30) for _ in range(250)]
-    periods = [
-        max(length + GAP + rng.choice((0, 0, 0, 1, 2, 5, 30)), min_period(adder_latency))
-        for length in lengths
-    ]
+    lengths, periods = [], []
+    for _ in range(30):
+        length = rng.randint(1, 16)
+        slack = rng.choice(((0, 1, 2), (0, 0, 0, 1), (0, 0, 3, 7)))
+        for _ in range(16):
+            lengths.append(length)
+            periods.append(max(length + GAP + rng.choice(slack), min_period(adder_latency)))
+        periods[-1] += 3 * adder_latency + 4
     passes = random_passes(rng, lengths)
     sums, _ = run(Accumulator(adder_latency=adder_latency), passes, iter(periods))
     assert sums == [fold(values, mixed) for values in passes]

@@ -67,6 +67,29 @@ def test_products(latency, count):
         assert got == want, f"{a:#010x} * {b:#010x}: got {got:#010x}, expected {want:#010x}"
 
 
+def test_beside_half_the_smallest_subnormal():
+    """2^-150 * (1 + 2^-k) rounds to 2^-149 however small the rest is; the tie 2^-150 to zero."""
+    pairs = []
+    for k in range(2, 27):
+        whole = (1 << k) + 1
+        factors = [(u, whole // u) for u in range(1, 1 << 13) if whole % u == 0]
+        pairs += [(u, v, -150 - k) for u, v in factors if v < 1 << 24]
+    ties = [(1 << k, 1, -150 - k) for k in range(24)]
+
+    def pattern(value: int, exponent: int) -> int:
+        """``value * 2**exponent``, normal."""
+        top = value.bit_length() - 1
+        return (exponent + top + 127 << 23) + (value - (1 << top) << 23 - top)
+
+    cases = [
+        {"a": pattern(u, -100), "b": pattern(v, exponent + 100)}
+        for u, v, exponent in (*pairs, *ties)
+    ]
+    results = stream(Multiplier(latency=3), cases)
+    assert results == [1] * len(pairs) + [0] * len(ties)
+    assert {(1 << k) + 1 for k in (24, 25)} <= {u * v for u, v, _ in pairs}
+
+
 @pytest.mark.parametrize("latency", range(1, 9))
 def test_every_latency_gives_the_same_products(latency):
     rng = random.Random(7)
