@@ -87,6 +87,7 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
         {
             # constant while an instruction executes
             "program": LaneProgram,
+            "immediates": 1,  # mean and scale are those of GradAccumulate, not the lane state
             # A: memory addresses; a word address is partition row, then word in partition
             "sbuf_read0": sbuf_address_bits(config),
             "sbuf_read1": sbuf_address_bits(config),
@@ -226,7 +227,7 @@ class Lane(wiring.Component):
         control = self.control
         m.submodules.state = state = LaneState(self.config)
         m.d.comb += [
-            state.immediates.eq(control.program == LaneProgram.GRAD_ACCUMULATE),
+            state.immediates.eq(control.immediates),
             state.write_group.eq(control.write_group),
             state.write_bank.eq(control.write_bank),
             state.value.eq(Mux(control.value_from_host, self.host_data[:32], self.element)),

@@ -110,6 +110,8 @@ class LaneControl(wiring.Component):
         m.d.comb += [
             back_prop.eq(self.instruction.handler == Handler.BACK_PROP),
             control.program.eq(back_prop),
+            # The host asks for the lane state, whatever the last instruction was.
+            control.immediates.eq(~back_prop & ~self.host.state_read),
         ]
 
         slots = [self.issue.slot]
