@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,7 +81,14 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
+_STALE_SECONDS = 24 * 3600
+"""Age at which a draft has no writer any more."""
+
+
 def _prune(family: Path, keep: int, newest: Path) -> None:
+    for draft in family.glob(".draft-*"):  # of writers that were killed
+        if time.time() - _mtime(draft) > _STALE_SECONDS:
+            shutil.rmtree(draft, ignore_errors=True)
     entries = [
         path
         for path in family.iterdir()

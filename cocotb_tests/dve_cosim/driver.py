@@ -28,16 +28,24 @@ from dve_cosim.engine import (
 from dve_cosim.state import LANE_STATE
 
 Pauses = Iterable[int]
-"""Clock cycles to stay idle before each transfer, one number per transfer."""
+"""Clock cycles to hold back each transfer, one number per transfer."""
 
 NO_PAUSES: Pauses = repeat(0)
 
+_SHORT, _LONG = 8, 160
+"""Longest pauses in cycles: those that fall within an instruction, those that let it drain."""
 
-def random_pauses(seed: int | str, *, share: float = 0.5, longest: int = 8) -> Iterator[int]:
-    """Endless pauses: with probability ``share`` one of 1 to ``longest`` cycles, else none."""
+_LONG_SHARE = 1 / 8
+
+
+def random_pauses(seed: int | str, *, share: float = 0.5) -> Iterator[int]:
+    """Endless pauses: none with probability ``1 - share``, mostly short ones, a few long ones."""
     generator = random.Random(seed)
     while True:
-        yield generator.randint(1, longest) if generator.random() < share else 0
+        if generator.random() >= share:
+            yield 0
+        else:
+            yield generator.randint(1, _LONG if generator.random() < _LONG_SHARE else _SHORT)
 
 
 class StreamSource:
@@ -50,7 +58,7 @@ class StreamSource:
     name : str
         Port name; the signals are ``<name>__payload``, ``__valid`` and ``__ready``.
     pauses : Pauses
-        Gaps between words.
+        Gaps before each word, counted from the word before it.
     """
 
     def __init__(self, dut: Any, name: str, *, pauses: Pauses = NO_PAUSES) -> None:
@@ -85,7 +93,8 @@ class StreamSink:
     dut, name
         As in `StreamSource`.
     pauses : Pauses
-        Cycles of back-pressure before each word.
+        Back-pressure on each word, counted from the moment at which it waits; a word that is not
+        held back finds ``ready`` at 1.
     """
 
     def __init__(self, dut: Any, name: str, *, pauses: Pauses = NO_PAUSES) -> None:
@@ -99,15 +108,24 @@ class StreamSink:
 
     async def receive(self) -> int:
         """The next word; returns at the clock edge of its transfer."""
-        for _ in range(next(self._pauses)):
+        pause = next(self._pauses)
+        if not pause:
+            self._ready.value = 1
+        await self._await_valid()
+        if pause:
+            for _ in range(pause):
+                await self._edge
+            self._ready.value = 1
             await self._edge
-        self._ready.value = 1
+        self._ready.value = 0
+        return self._payload.value.to_unsigned()
+
+    async def _await_valid(self) -> None:
+        """Return at the first clock edge at which a word waits."""
         await self._edge
         while not self._valid.value:
             await self._became_valid
             await self._edge
-        self._ready.value = 0
-        return self._payload.value.to_unsigned()
 
 
 class RecordSource:

@@ -36,7 +36,7 @@ class Job:
     seed : int
         Of the pauses.
     gaps, stalls : float
-        Share of transfers that are preceded by idle cycles, on streams into and out of the engine.
+        Share of transfers that are held back, on streams into and out of the engine.
     """
 
     config: EngineConfig

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,8 +141,8 @@ def run_batches(
     seed : int
         Of the pauses.
     gaps, stalls : float
-        Share of transfers preceded by 1 to 8 idle cycles, on streams into the engine and of
-        back-pressure on those out of it. Changes cycle counts, never results.
+        Share of transfers held back for some cycles (`dve_cosim.driver.random_pauses`), on streams
+        into the engine and out of it. Changes cycle counts, never results.
     waves : Path, optional
         Trace file, ``.vcd`` or ``.fst``. It is written in place, so that it shows a hang.
     timeout : float, optional
@@ -206,12 +207,7 @@ def _run(
 ) -> Iterator[RunResult]:
     instructions = sum(map(len, programs)) // RECORD_BYTES
     progress("simulate", 0, instructions)
-    try:
-        temporary = tempfile.TemporaryDirectory(prefix="dve-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise CosimError(f"no room for temporary files: {error}; set TMPDIR") from error
-    with temporary as name:
-        folder = Path(name)
+    with _temporary_folder() as folder:
         try:
             _write_inputs(folder, job, programs, state)
         except OSError as error:
@@ -242,6 +238,19 @@ def _run(
         _check(folder, log)
         log.unlink()
     progress("simulate", instructions, instructions)
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    # Not TemporaryDirectory, which warns when an abandoned iterator is collected.
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="dve-"))
+    except OSError as error:
+        raise CosimError(f"no room for temporary files: {error}; set TMPDIR") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _environment() -> Mapping[str, str]:
