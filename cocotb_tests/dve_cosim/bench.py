@@ -25,15 +25,17 @@ from dve_cosim.driver import (
 )
 from dve_cosim.job import (
     FAILURE,
-    INITIAL,
     MAX_PENDING,
     RESULT,
+    STATE,
     Counter,
     Job,
     batch_folder,
     pending_batches,
     program_file,
+    state_folder,
 )
+from dve_cosim.state import SHAPES
 from dve_cosim.watchdog import cycle_budget
 from dve_cosim.wrapper import IMAGES
 
@@ -79,6 +81,11 @@ class Session:
         self._python = PythonTime()
         self._counter = Counter(folder)
         self._sequence = 0
+        self._held = {
+            "lane_state": np.zeros(SHAPES["lane_state"], np.float32),
+            "parameter_ram": reset_parameter_ram(),
+            "registers": np.zeros(SHAPES["registers"], np.uint32),
+        }
         self._records = RecordSource(dut, job.config, pauses=gaps("instruction"))
         self._completions = CompletionSink(dut, pauses=stalls("completion"))
         self._host = HostPort(
@@ -98,20 +105,29 @@ class Session:
         return random_pauses(seed, share=share) if share else NO_PAUSES
 
     async def start(self) -> None:
-        """Reset, then load the initial state."""
+        """Reset."""
         dut = self._dut
         dut.image_load.value = dut.image_dump.value = 0
         dut.rst.value = 1
         Clock(dut.clk, PERIOD, unit="step").start(start_high=False)
         await ClockCycles(dut.clk, 2)
         dut.rst.value = 0
-        await self._pulse(dut.image_load)
-        with np.load(self._folder / INITIAL) as initial:
-            await self._host.write_lane_state(initial["lane_state"])
-            await self._host.write_parameter_ram(
-                initial["parameter_ram"], reset=reset_parameter_ram()
-            )
-            await self._registers.write_all(initial["registers"])
+
+    async def load(self, index: int) -> None:
+        """Load the state that belongs before a program, if there is one."""
+        source = self._folder / state_folder(index)
+        if not source.is_dir():
+            return
+        for name in IMAGES:
+            image = f"{name}.in"
+            if (source / image).exists():
+                (source / image).rename(self._folder / image)
+        await self._pulse(self._dut.image_load)
+        with np.load(source / STATE) as state:
+            wanted, held = dict(state), self._held
+        await self._host.write_lane_state(wanted["lane_state"], held=held["lane_state"])
+        await self._host.write_parameter_ram(wanted["parameter_ram"], held=held["parameter_ram"])
+        await self._registers.write_all(wanted["registers"], held=held["registers"])
 
     async def execute(self, index: int) -> None:
         """Run one program and write what it leaves behind."""
@@ -150,14 +166,13 @@ class Session:
         await self._pulse(self._dut.image_dump)
         for name in IMAGES:
             (self._folder / f"{name}.out").rename(draft / f"{name}.out")
-        arrays: dict[str, Any] = {
-            "completions": completions,
+        self._held = {
             "registers": await self._registers.read_all(),
             "parameter_ram": await self._host.read_parameter_ram(),
             "lane_state": await self._host.read_lane_state(),
         }
         figures["dump_seconds"] = time.perf_counter() - start
-        np.savez(draft / RESULT, **arrays, **figures)
+        np.savez(draft / RESULT, completions=completions, **self._held, **figures)
         draft.rename(target)
 
     async def _pulse(self, signal: Any) -> None:
@@ -195,4 +210,5 @@ async def run_job(dut: Any) -> None:
     for index in range(job.programs):
         while pending_batches(folder) >= MAX_PENDING:
             time.sleep(0.01)
+        await session.load(index)
         await session.execute(index)

@@ -228,10 +228,14 @@ class HostPort:
             values[..., 0].transpose(0, 2, 1).reshape(MAX_CHANNELS, len(LANE_STATE))
         )
 
-    async def write_lane_state(self, values: NDArray[np.float32]) -> None:
-        """Set the lane state; rows that hold the pattern 0 everywhere are left at reset."""
-        rows = values.view(np.uint32).reshape(self._groups, self._lanes, len(LANE_STATE))
-        for row, word in np.argwhere(rows.any(axis=1)):
+    async def write_lane_state(
+        self, values: NDArray[np.float32], *, held: NDArray[np.float32]
+    ) -> None:
+        """Set the lane state where its patterns differ from those that it holds."""
+        shape = self._groups, self._lanes, len(LANE_STATE)
+        rows = values.view(np.uint32).reshape(shape)
+        differs = rows != held.view(np.uint32).reshape(shape)
+        for row, word in np.argwhere(differs.any(axis=1)):
             data = rows[row, :, word].astype("<u8").tobytes()
             await self.write(Space.STATE, int(row), int(word), data)
 
@@ -243,11 +247,11 @@ class HostPort:
         return np.frombuffer(b"".join(word[:4] for word in words), "<f4").astype(np.float32)
 
     async def write_parameter_ram(
-        self, values: NDArray[np.float32], *, reset: NDArray[np.float32]
+        self, values: NDArray[np.float32], *, held: NDArray[np.float32]
     ) -> None:
-        """Set the entries whose patterns differ from those of ``reset``."""
+        """Set the entries whose patterns differ from those that it holds."""
         patterns = values.view(np.uint32)
-        for entry in np.flatnonzero(patterns != reset.view(np.uint32)):
+        for entry in np.flatnonzero(patterns != held.view(np.uint32)):
             data = int(patterns[entry]).to_bytes(self._row_bytes, "little")
             await self.write(Space.PARAMETER_RAM, 0, int(entry), data)
 
@@ -279,7 +283,7 @@ class RegisterPort:
         """All registers, uint32 [64]."""
         return np.array([await self.read(index) for index in range(REGISTERS)], np.uint32)
 
-    async def write_all(self, values: NDArray[np.uint32]) -> None:
-        """Set the registers that are not 0, their value after reset."""
-        for index in np.flatnonzero(values):
+    async def write_all(self, values: NDArray[np.uint32], *, held: NDArray[np.uint32]) -> None:
+        """Set the registers that differ from what they hold."""
+        for index in np.flatnonzero(values != held):
             await self.write(int(index), int(values[index]))

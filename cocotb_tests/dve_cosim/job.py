@@ -1,8 +1,9 @@
 """What passes between the two sides of a run: files in one directory, its working directory.
 
-The parent writes ``job.json``, ``program_<k>.bin``, ``initial.npz`` and the memory images; the
-simulator writes one ``batch_<k>`` directory after each program, complete when it appears, and
-counts completions in ``progress``.
+The parent writes ``job.json``, ``program_<k>.bin`` and, for a program that does not go on from the
+state before it, a ``state_<k>`` directory with ``state.npz`` and the memory images. The simulator
+writes one ``batch_<k>`` directory after each program, complete when it appears, and counts
+completions in ``progress``.
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 from dve_rtl.config import EngineConfig
 
 JOB = "job.json"
-INITIAL = "initial.npz"
+STATE = "state.npz"
 FAILURE = "failure.txt"
 RESULT = "result.npz"
 RESULTS_XML = "results.xml"
@@ -59,6 +60,11 @@ class Job:
 def program_file(index: int) -> str:
     """Name of a program's file."""
     return f"program_{index}.bin"
+
+
+def state_folder(index: int) -> str:
+    """Name of the directory that holds the state to load before a program."""
+    return f"state_{index}"
 
 
 def batch_folder(index: int) -> str:
