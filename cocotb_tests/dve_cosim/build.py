@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -35,6 +35,9 @@ Waves = Literal["vcd", "fst"]
 
 WAIVERS = Path(dve_rtl.__file__).parent / "generated.vlt"
 CONTROL_FILE = Path(__file__).with_name("dve_sim.vlt")
+
+GENERATED = "dve_engine.v"
+"""File of a generated text, whatever its top: the waivers go by this name."""
 
 _OPTIONS = (
     "-O3",
@@ -97,13 +100,43 @@ def build(
     """
     progress("export", 0, 0)
     engine = engine_verilog(config)
-    top = sim_top(config, engine)
+    sources = {GENERATED: engine, f"{SIM_TOP}.v": sim_top(config, engine)}
+    control = CONTROL_FILE.read_text()
+    return Simulator(config, _build(SIM_TOP, sources, control, waves, progress), waves)
+
+
+def build_module(top: str, verilog: str) -> Path:
+    """The simulator of a generated module, for a bench of its own; cached like the engine's.
+
+    Parameters
+    ----------
+    top : str
+        Name of the module; all its signals are public.
+    verilog : str
+        Its text.
+
+    Returns
+    -------
+    Path
+        The directory that holds the executable.
+
+    Raises
+    ------
+    CosimError
+        As for `build`.
+    """
+    control = f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
+    return _build(top, {GENERATED: verilog}, control, None, silent)
+
+
+def _build(
+    top: str, sources: Mapping[str, str], control: str, waves: Waves | None, progress: Progress
+) -> Path:
     options = (*_OPTIONS, *((f"--trace-{waves}",) if waves else ()))
     depends_on = (
-        engine,
-        top,
+        *sources.values(),
         WAIVERS.read_text(),
-        CONTROL_FILE.read_text(),
+        control,
         *options,
         *_tools(),
         str(cocotb_tools.config.libs_dir),  # the executable's rpath
@@ -114,13 +147,14 @@ def build(
         progress("build", 0, 0)
         work = draft / "work"
         work.mkdir()
-        (work / "dve_engine.v").write_text(engine)
-        (work / f"{SIM_TOP}.v").write_text(top)
-        _compile(work, options, log_file(f"build-{key}"), progress)
-        shutil.move(work / "obj" / SIM_TOP, draft / SIM_TOP)
+        for name, text in sources.items():
+            (work / name).write_text(text)
+        (work / "public.vlt").write_text(control)
+        _compile(work, top, tuple(sources), options, log_file(f"build-{key}"), progress)
+        shutil.move(work / "obj" / top, draft / top)
         shutil.rmtree(work)
 
-    return Simulator(config, cached("simulator", key, fill, keep=_KEPT_BUILDS), waves)
+    return cached("simulator", key, fill, keep=_KEPT_BUILDS)
 
 
 def _tools() -> tuple[str, ...]:
@@ -141,8 +175,15 @@ def _runtime_objects(obj: Path) -> list[str]:
     return [f"{name}.o" for name in sorted(set(re.findall(r"\bverilated\w*", listed)))]
 
 
-def _compile(work: Path, options: Sequence[str], log: Path, progress: Progress) -> None:
-    """Verilate and compile in ``work``; the executable is ``obj/dve_sim``."""
+def _compile(
+    work: Path,
+    top: str,
+    sources: Sequence[str],
+    options: Sequence[str],
+    log: Path,
+    progress: Progress,
+) -> None:
+    """Verilate and compile in ``work``; the executable is ``obj/<top>``."""
     if " " in str(work):
         raise CosimError(
             f"make cannot build under {work}: no spaces; set DVE_CACHE to another path"
@@ -159,17 +200,16 @@ def _compile(work: Path, options: Sequence[str], log: Path, progress: Progress) 
         "--prefix",
         "Vtop",  # cocotb's main program includes Vtop.h
         "--top-module",
-        SIM_TOP,
+        top,
         "-o",
-        SIM_TOP,
+        top,
         "-LDFLAGS",
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
         *options,
         str(main),
         str(WAIVERS),
-        str(CONTROL_FILE),
-        "dve_engine.v",
-        f"{SIM_TOP}.v",
+        "public.vlt",
+        *sources,
     ]
     make = ["make", "-j", str(_JOBS), "-C", "obj", "-f", "Vtop.mk", *_MAKE_OPTIONS]
     environment = os.environ | verilator_environment()

@@ -4,7 +4,7 @@ The only file that imports ``dve_rtl``, and where export is cached.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata, util
@@ -20,6 +20,10 @@ TOP = "dve_engine"
 
 LANE = "dve_lane"
 """Name of the module of a lane; its instances are ``lane_0`` and so on."""
+
+
+FRONT_END = "dve_front_end"
+"""Name of the front end, exported alone for its bench."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +117,52 @@ def engine_verilog(config: EngineConfig) -> str:
     CosimError
         If the cache cannot be written.
     """
-    name = f"{TOP}.v"
 
-    def fill(draft: Path) -> None:
+    def export() -> str:
         from dve_rtl.export import export_verilog
 
-        (draft / name).write_text(export_verilog(config))
+        return export_verilog(config)
 
-    key = hashlib.sha256(f"{_sources_digest()} {config!r}".encode()).hexdigest()[:32]
+    return _exported(TOP, config, export)
+
+
+def lane_verilog(config: EngineConfig) -> str:
+    """Verilog of one lane alone, top module `LANE`; cached and raising like the engine's."""
+
+    def export() -> str:
+        from dve_rtl.lane import Lane
+        from dve_rtl.memory.ram import ram_verilog
+
+        lane = _converted(Lane(config, primitive_ram=True), LANE)
+        return "\n".join((ram_verilog(reads=1), ram_verilog(reads=2), lane))
+
+    return _exported(LANE, config, export)
+
+
+def front_end_verilog(config: EngineConfig) -> str:
+    """Verilog of the front end alone, top module `FRONT_END`; as `lane_verilog`."""
+
+    def export() -> str:
+        from dve_rtl.frontend.frontend import FrontEnd
+
+        return _converted(FrontEnd(config), FRONT_END)
+
+    return _exported(FRONT_END, config, export)
+
+
+def _converted(component: Any, name: str) -> str:
+    from amaranth.back import verilog
+
+    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+
+
+def _exported(top: str, config: EngineConfig, export: Callable[[], str]) -> str:
+    name = f"{top}.v"
+
+    def fill(draft: Path) -> None:
+        (draft / name).write_text(export())
+
+    key = hashlib.sha256(f"{_sources_digest()} {top} {config!r}".encode()).hexdigest()[:32]
     return (cached("verilog", key, fill, keep=64) / name).read_text()
 
 
