@@ -1,0 +1,20 @@
+"""The engines of the suite: few, because a build takes longer than the tests that run on it."""
+
+from dve_rtl.config import EngineConfig
+
+SMALL = {
+    lanes: EngineConfig(lanes=lanes, sbuf_bytes=1024, psum_bytes=512) for lanes in (1, 4, 8, 32)
+}
+"""Small memories, so that operands meet; the latencies of the presets for simulation."""
+
+DEEP = EngineConfig(
+    lanes=4,
+    sbuf_bytes=1024,
+    psum_bytes=512,
+    beat_bits=64,
+    mul_latency=8,
+    add_latency=7,
+    widen_latency=3,
+    narrow_latency=3,
+)
+"""Every unit as deep as it gets on an FPGA, and a record of eight beats."""

@@ -1,0 +1,109 @@
+"""What a legal instruction exercises, as names that can be counted."""
+
+from collections.abc import Iterator
+from math import prod
+
+from dve_golden.frontend.legality import validate
+from dve_golden.isa.codec import Fields, decode
+from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode, Reason
+from dve_golden.memory.address import (
+    QUADRANT,
+    Geometry,
+    Region,
+    Registers,
+    is_register_form,
+    locate,
+    resolve,
+)
+from dve_golden.memory.walk import Walk
+
+SOURCES = ("src", "src0", "src1")
+
+
+def features(record: bytes, registers: Registers, geometry: Geometry) -> Iterator[str]:
+    """Names of what a record exercises; each once, none if it is illegal."""
+    if validate(record, registers=registers, geometry=geometry).reason is not Reason.NONE:
+        return
+    opcode, fields = decode(record)
+    yield opcode.name
+    yield f"channels {_number(fields, 'num_active_channels', 1)}"
+    walks = {}
+    for name in (*SOURCES, "dst"):
+        if f"{name}.start_addr" in fields:
+            walk = walks[name] = _walk(name, opcode, fields, registers)
+            yield from _operand(name, opcode, fields, walk)
+    if any(_number(fields, name) == ImmSrc.REGISTER for name in _SELECTORS if name in fields):
+        yield "pointer in a register"
+    if opcode is Opcode.BATCH_NORM_BACK_PROP:
+        yield from _aliasing(walks)
+
+
+_SELECTORS = ("imm0_imm1_src.lo", "imm0_imm1_src.hi", "imm0_src", "imm1_src")
+
+
+def _number(fields: Fields, name: str, default: int = 0) -> int:
+    value = fields.get(name, default)
+    assert isinstance(value, int)
+    return value
+
+
+def _dtype(name: str, opcode: Opcode, fields: Fields) -> Dtype:
+    sides = {"src0": "in0_in1_dtype.lo", "src1": "in0_in1_dtype.hi"}
+    candidates = (sides.get(name), "dtype", "src_dtype") if name != "dst" else ()
+    results = ("immediate_out_dtype.hi", "out_dtype") if name == "dst" else ()
+    for field in (*candidates, *results):
+        if field in fields:
+            return Dtype(_number(fields, field))
+    raise KeyError(f"{opcode.name} has no type of {name}")
+
+
+def _walk(name: str, opcode: Opcode, fields: Fields, registers: Registers) -> Walk:
+    address = resolve(_number(fields, f"{name}.start_addr"), registers)
+    assert address is not None
+    start = locate(address)
+    steps, counts = fields[f"{name}.step_elem"], fields[f"{name}.num_elem"]
+    assert start is not None
+    assert isinstance(steps, tuple)
+    assert isinstance(counts, tuple)
+    return Walk(start, DTYPE_BYTES[_dtype(name, opcode, fields)], steps, counts)
+
+
+def _operand(name: str, opcode: Opcode, fields: Fields, walk: Walk) -> Iterator[str]:
+    role = "destination" if name == "dst" else "source"
+    yield f"{role} {_dtype(name, opcode, fields).name}"
+    yield f"{role} in {walk.start.region.name}"
+    yield f"{role} in quadrant {walk.start.partition // QUADRANT}"
+    moving = [step for step, count in zip(walk.steps, walk.counts, strict=True) if count > 1]
+    if any(step < 0 for step in moving):
+        yield f"{role} with a negative step"
+    if any(step == 0 for step in moving):
+        yield f"{role} with a step of zero"
+    if prod(walk.counts) == 1:
+        yield f"{role} of one element"
+    if is_register_form(_number(fields, f"{name}.start_addr")):
+        yield f"{role} address in a register"
+
+
+def _aliasing(walks: dict[str, Walk]) -> Iterator[str]:
+    result = walks["dst"]
+    for name in ("src0", "src1"):
+        source = walks[name]
+        if (source.start.region, source.start.partition) != _place(result):
+            continue
+        if (source.start, source.size, source.steps, source.counts) == (
+            result.start,
+            result.size,
+            result.steps,
+            result.counts,
+        ):
+            yield "in place"
+        elif _bytes(source) & _bytes(result):
+            yield "destination overlaps a source"
+
+
+def _place(walk: Walk) -> tuple[Region, int]:
+    return walk.start.region, walk.start.partition
+
+
+def _bytes(walk: Walk) -> set[int]:
+    return {int(first) + byte for first in walk.offsets(0, walk.count) for byte in range(walk.size)}

@@ -1,0 +1,127 @@
+"""Random programs, legal and illegal: the RTL ends in the state that the golden machine ends in."""
+
+from collections import Counter
+from functools import partial
+from math import prod
+
+import numpy as np
+import pytest
+from benches.configs import DEEP, SMALL
+from benches.mutants import mutants
+from benches.workloads import (
+    Workload,
+    geometry_of,
+    random_programs,
+)
+from dve_cosim.compare import differences
+from dve_cosim.coverage import features
+from dve_cosim.scoreboard import first_failure, golden, rtl
+from dve_golden.frontend.legality import validate
+from dve_golden.isa.codec import decode
+from dve_golden.isa.enums import RESULT_DTYPES, SOURCE_DTYPES, Opcode, Reason
+
+ENGINES = {f"{lanes} lanes": SMALL[lanes] for lanes in (1, 4, 8)} | {"deep": DEEP}
+
+SHARES_OF_SPECIALS = (0.0, 0.02, 0.3)
+"""Of NaN, infinities, subnormals, signed zeros and any bits among the words of each state."""
+
+EXERCISED = {
+    *(opcode.name for opcode in Opcode),
+    *(f"source {dtype.name}" for dtype in SOURCE_DTYPES),
+    *(f"destination {dtype.name}" for dtype in RESULT_DTYPES),
+    *(
+        f"{role} {what}"
+        for role in ("source", "destination")
+        for what in (
+            "in SBUF",
+            "in PSUM",
+            *(f"in quadrant {quadrant}" for quadrant in range(4)),
+            "with a negative step",
+            "with a step of zero",
+            "of one element",
+            "address in a register",
+        )
+    ),
+    "channels 1",
+    "channels 128",
+    "pointer in a register",
+    "in place",
+    "destination overlaps a source",
+}
+
+
+def compare(workload, config, seed, **pauses):
+    """Fail with the smallest program on which the RTL and the golden machine differ."""
+    failure = first_failure(
+        workload.programs,
+        workload.states,
+        suspect=partial(rtl, config=config, **pauses),
+        reference=partial(golden, config=config),
+    )
+    if failure is not None:
+        pytest.fail(f"seed {seed}, {config}:\n{failure}", pytrace=False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_legal_programs(engine):
+    config = ENGINES[engine]
+    seed = 100 * list(ENGINES).index(engine)
+    workload = Workload()
+    for offset, special in enumerate(SHARES_OF_SPECIALS):
+        workload.append(
+            *random_programs(seed + offset, config, programs=6, instructions=14, special=special)
+        )
+    workload.append(
+        *random_programs(
+            seed + 50, config, programs=2, instructions=6, special=0.0, max_elements=600
+        )
+    )
+    counts = Counter(
+        name
+        for record, state in workload.records()
+        for name in features(record, state.registers, geometry_of(config))
+    )
+    assert not EXERCISED - counts.keys()
+    compare(workload, config, seed)
+
+
+ILLEGAL = 1600
+EXECUTED = 250
+MOST_WORK = 20_000
+"""Elements times channels; a mutated count can be far more than a test has time for."""
+
+
+def work_of(record):
+    """Elements times channels of a legal record."""
+    _, fields = decode(record)
+    counts = [prod(value) for name, value in fields.items() if name.endswith("num_elem")]
+    return max(counts, default=0) * fields.get("num_active_channels", 1)
+
+
+def test_illegal_records_change_nothing():
+    config, seed = SMALL[4], 7
+    rng = np.random.default_rng(seed)
+    state, programs = random_programs(seed, config, programs=1, instructions=200, special=0.02)
+    illegal, executed, reasons = [], [], Counter()
+    geometry = geometry_of(config)
+    for record in mutants(rng, programs[0], state.registers):
+        reason = validate(record, registers=state.registers, geometry=geometry).reason
+        if reason is not Reason.NONE:
+            illegal.append(record)
+            reasons[record[0] if reason is not Reason.OPCODE else None, reason] += 1
+        elif len(executed) < EXECUTED and work_of(record) <= MOST_WORK:
+            executed.append(record)
+        if len(illegal) == ILLEGAL:
+            break
+    assert {reason for _, reason in reasons} == set(Reason) - {Reason.NONE}
+    assert {opcode for opcode, _ in reasons} == {None, *Opcode}
+    assert len(executed) == EXECUTED
+
+    (after,) = golden([b"".join(illegal)], {0: state}, config=config)
+    assert not differences(after.state, state, limit=1)
+    workload = Workload()
+    workload.append(state, [b"".join(illegal)])
+    # Interleaved: what is not executed must not disturb its neighbours either.
+    mixed = [record for pair in zip(executed, illegal, strict=False) for record in pair]
+    workload.programs += [b"".join(mixed[at : at + 50]) for at in range(0, len(mixed), 50)]
+    compare(workload, config, seed)
