@@ -1,0 +1,584 @@
+"""The tables of the documentation that follow from the code, and where they stand.
+
+A document marks such a table with a pair of comments, ``<!-- table NAME -->`` and
+``<!-- end -->``; what lies between is written by this file, never by hand. The tests compare.
+
+    python tests/docs/doc_tables.py    # rewrites the tables that have changed
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from dve_golden.batchnorm import Layer, backward, reference
+from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
+from dve_golden.batchnorm.digits import digits_layer
+from dve_golden.convert.narrow import narrow
+from dve_golden.convert.widen import widen
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    FLOAT_DTYPES,
+    OPCODE_TABLE_BASE,
+    RESULT_DTYPES,
+    SOURCE_DTYPES,
+    Dtype,
+    Reason,
+    UpdateMode,
+    WaitMode,
+)
+from dve_golden.isa.structs import STRUCT_OF_OPCODE, tensor
+from dve_golden.isa.types import Array, Record, Scalar, Wire
+from dve_golden.memory import address
+from dve_rtl.config import PRESETS, EngineConfig
+from dve_rtl.fp32.accumulator import min_period
+from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE
+from dve_rtl.frontend.validate import LATENCY as VALIDATE_CLOCKS
+from dve_rtl.lane import LOAD_LATENCY
+from dve_rtl.lane_program import (
+    ACCUMULATORS,
+    BACK_PROP,
+    GRAD_ACCUMULATE,
+    PARAMETERS,
+    PREPARE,
+    Action,
+    Program,
+    Schedule,
+)
+from dve_rtl.payloads import Handler
+from dve_rtl.sequencer import PASSES, pass_gap
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+BLOCK = re.compile(r"(?<=<!-- table )(\w+)( -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    headings = list(headings)
+    lines = [headings, ["---"] * len(headings), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+# --- instruction set ------------------------------------------------------------------------
+
+ROLES = {
+    "S3S3D1_BN": {
+        "imm0": "pointer to the mean, one element per channel",
+        "src0": "Om, the activation that the forward pass saved",
+        "src1": "d_y, the incoming gradient",
+        "dst": "the three sums",
+        "imm1": "pointer to inv_std = 1/sqrt(var + eps)",
+        "in0_in1_dtype": "low nibble src0, high nibble src1",
+        "immediate_dtype": "of both immediates; INVALID stands for FP32",
+        "out_dtype": "of the sums",
+    },
+    "S3S3D1_BN2": {
+        "imm0": "mean: pointer, or number of the register that holds it",
+        "src0": "Om",
+        "src1": "d_y",
+        "dst": "the three sums",
+        "imm1": "inv_std: the same",
+        "in0_in1_dtype": "low nibble src0, high nibble src1",
+        "immediate_out_dtype": "low nibble both immediates, high nibble the sums",
+        "imm0_imm1_src": "low nibble imm0, high nibble imm1: 1 pointer, 2 register",
+    },
+    "S2_BN": {
+        "src": "A, B, C: three elements",
+        "imm1": "N, finite",
+        "dtype": "of A, B, C",
+        "imm0": "mean, fp32: pointer, or register number",
+        "imm0_src": "0 or 1 pointer, 2 register",
+    },
+    "S2_BNPL2": {
+        "src": "B, C: two elements",
+        "element_count": "N, finite",
+        "src_dtype": "of B, C",
+        "immediate_dtype": "of mean and A",
+        "imm0": "mean: pointer, or register number",
+        "imm1": "A: the same",
+        "imm0_src": "0 or 1 pointer, 2 register",
+        "imm1_src": "the same for imm1",
+    },
+    "S3S3D3_TT": {
+        "in0_in1_dtype": "low nibble src0, high nibble src1",
+        "out_dtype": "of d_x",
+        "op": "must be 0 for 0x65: the opcode says it all",
+        "src0": "activation, or saved normalised activation",
+        "src1": "d_y",
+        "dst": "d_x",
+    },
+    "LOAD_PRAM": {
+        "addr": "of the first word, in one partition",
+        "first_entry": "0 to 255",
+        "entry_count": "1 to 256",
+        "dtype": "FP32",
+    },
+}
+"""What a field is for; header, events, channels and reserved bytes are the same everywhere."""
+
+COMMON_ROLES = {
+    "header": "see [header](#header-and-events)",
+    "events": "see [events](#header-and-events)",
+    "num_active_channels": "1 to 128",
+}
+
+REASONS = {
+    Reason.NONE: "executed",
+    Reason.OPCODE: "byte 0 is no entry of the front-end table that this engine executes",
+    Reason.LENGTH: "`inst_word_len` is not 16",
+    Reason.WAIT: "undefined `wait_mode`, or its register form names a register above 63",
+    Reason.UPDATE: "the same of `update_mode`",
+    Reason.DTYPE: "an element type, of an operand or an immediate, outside its set",
+    Reason.OPERATOR: "`op` of 0x65 is not 0",
+    Reason.ALIGNMENT: "a start address is no multiple of the element size",
+    Reason.REGION: "a start address in neither memory, or a PSUM destination whose elements are "
+    "not 4 bytes",
+    Reason.PARTITION: "channels 0 or above 128, a start partition that they do not fit, or a start "
+    "byte outside the configured partition",
+    Reason.COUNT_ZERO: "a count of 0",
+    Reason.COUNT_MISMATCH: "counts of src0 and src1, or of src0 and an element-wise dst, differ; a "
+    "fixed count is not met; or a product exceeds 2^32 - 1",
+    Reason.SOURCE_PLACEMENT: "both sources in PSUM, or in SBUF but in different quadrants",
+    Reason.ADDRESSING_MODE: "a word that is neither an address nor a register, or a register that "
+    "holds more than 29 bits",
+    Reason.WALK: "some byte of a walk lies outside the configured partition",
+    Reason.RESERVED: "a reserved byte is not 0",
+    Reason.IMMEDIATE: "a selector, pointer, register number or number of an immediate is illegal",
+}
+
+
+def opcodes() -> str:
+    """The documented entries of the front-end table."""
+
+    def row(opcode):
+        entry = DOCUMENTED[opcode]
+        executed = entry.handler is not Handler.BAD_OPCODE
+        return (
+            f"0x{opcode:02x}",
+            f"0x{opcode - OPCODE_TABLE_BASE:02x}",
+            entry.name,
+            entry.struct,
+            f"0x{entry.trampoline:04x}",
+            entry.handler.name if executed else "default, reason 1",
+        )
+
+    headings = ("opcode", "index", "name", "struct", "device's trampoline", "handler here")
+    return table(headings, map(row, DOCUMENTED)) + (
+        f"\nThe table has {len(TABLE)} entries, opcodes 0x{OPCODE_TABLE_BASE:02x} to "
+        f"0x{OPCODE_TABLE_BASE + len(TABLE) - 1:02x}; "
+        f"every other one is the default too.\n"
+    )
+
+
+def _type(wire: Wire) -> str:
+    if isinstance(wire, Record):
+        return wire.name
+    if isinstance(wire, Array):
+        if wire.element.kind == "reserved":
+            return "zero"
+        return f"{_type(wire.element)} x {wire.length}"
+    assert isinstance(wire, Scalar)
+    names = {"uint": "u", "int": "i", "float": "fp"}
+    return "ADDR4" if wire.kind == "address" else f"{names[wire.kind]}{wire.bits}"
+
+
+def _members(struct: Record) -> Iterable[tuple[str, str, Wire]]:
+    """Bytes, or bits of a byte, with name and type of each member."""
+    for member in struct.members:
+        first, bits = struct.offset_bits(member.name), member.type.bits
+        if first % 8 or bits % 8:
+            yield f"bits {first}..{first + bits - 1}", member.name, member.type
+        elif bits == 8:
+            yield f"{first // 8}", member.name, member.type
+        else:
+            yield f"{first // 8}..{(first + bits) // 8 - 1}", member.name, member.type
+
+
+def structs() -> str:
+    """Byte tables of the wire structs."""
+    text = ""
+    opcodes_of: dict[str, list[str]] = {}
+    for opcode, struct in STRUCT_OF_OPCODE.items():
+        opcodes_of.setdefault(struct.name, []).append(f"0x{int(opcode):02x}")
+    for struct in dict.fromkeys(STRUCT_OF_OPCODE.values()):
+        roles = COMMON_ROLES | ROLES[struct.name]
+        rows = [
+            (at, f"`{name}`", _type(t), roles.get(name, "")) for at, name, t in _members(struct)
+        ]
+        text += f"#### {struct.name}: {', '.join(opcodes_of[struct.name])}\n\n"
+        text += table(("bytes", "field", "type", "role"), rows) + "\n"
+    return text
+
+
+def patterns() -> str:
+    """Byte tables of the access patterns."""
+    ranks = [tensor(rank) for rank in (1, 2, 3)]
+    fields = [member.name for member in ranks[0].members]
+    rows = []
+    for struct in ranks:
+        places = {name: at for at, name, _ in _members(struct)}
+        rows.append((struct.name, struct.bits // 8, *(places[field] for field in fields)))
+    return table(("pattern", "size", *(f"`{field}`" for field in fields)), rows)
+
+
+def dtypes() -> str:
+    """Where each element type is legal."""
+
+    def mark(legal: bool) -> str:
+        return "yes" if legal else ""
+
+    def row(dtype: Dtype):
+        immediate = mark(dtype in SOURCE_DTYPES)
+        if dtype is Dtype.INVALID:
+            immediate = "0x63, as FP32"
+        return (
+            f"0x{int(dtype):x}",
+            dtype.name,
+            DTYPE_BYTES.get(dtype, "-"),
+            mark(dtype in SOURCE_DTYPES),
+            immediate,
+            mark(dtype in FLOAT_DTYPES),
+            mark(dtype in FLOAT_DTYPES),
+            mark(dtype in RESULT_DTYPES),
+        )
+
+    headings = (
+        *("code", "type", "bytes", "sources of 0x63, 0x94, 0x65", "immediates of 0x63, 0x94"),
+        *("parameters of 0x64, 0x8e", "sums", "d_x"),
+    )
+    return table(headings, map(row, Dtype))
+
+
+def modes() -> str:
+    """Event modes that are legal."""
+
+    def listing(codes) -> str:
+        return ", ".join(f"0x{int(code):02x} {code.name}" for code in codes)
+
+    return table(
+        ("field", "defined codes"),
+        [("`wait_mode`", listing(WaitMode)), ("`update_mode`", listing(UpdateMode))],
+    )
+
+
+def reasons() -> str:
+    """Reason codes."""
+    return table(("code", "name", "covers"), ((int(r), r.name, REASONS[r]) for r in Reason))
+
+
+def memory_map() -> str:
+    """Where the two memories lie."""
+    rows = (
+        ("partitions", address.PARTITIONS, address.PARTITIONS),
+        ("base address", hex(address.SBUF_BASE), hex(address.PSUM_BASE)),
+        ("bytes from partition to partition", hex(address.SBUF_STRIDE), hex(address.PSUM_STRIDE)),
+        ("bytes with storage, at most", hex(address.SBUF_ACTIVE), hex(address.PSUM_ACTIVE)),
+        ("word in bytes", address.WORD_BYTES, address.WORD_BYTES),
+    )
+    return table(("", "SBUF", "PSUM"), rows)
+
+
+# --- architecture ---------------------------------------------------------------------------
+
+SIM = PRESETS["sim"]
+GATHER_CLOCKS = 1
+FIRST_ISSUE_CLOCKS = 2
+"""From an operation to its first address at the memories."""
+RECIPROCAL_CLOCKS = 13
+COMPLETION_CLOCKS = 2
+"""From the last write to the completion on the stream."""
+SUMS = len(ACCUMULATORS)
+
+
+def presets() -> str:
+    """Every field of every preset."""
+    fields = list(EngineConfig.__dataclass_fields__)
+    rows = [(name, *(getattr(PRESETS[name], field) for field in fields)) for name in PRESETS]
+    return table(("preset", *(f"`{field}`" for field in fields)), rows)
+
+
+def fold_clocks(config: EngineConfig) -> int:
+    """From the last element at an accumulator to its sum: three additions, each behind a register,
+    and the eight clocks in which the partials pass by."""
+    return 3 * (config.add_latency + 1) + 8
+
+
+def grad_accumulate_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the write of the third sum."""
+    arrival = LOAD_LATENCY + config.widen_latency
+    accumulate = Schedule(config).start(GRAD_ACCUMULATE, "acc0")
+    return arrival + accumulate + fold_clocks(config) + SUMS + config.narrow_latency
+
+
+def back_prop_tail(config: EngineConfig) -> int:
+    """From an address at the memories to the write of its result."""
+    return LOAD_LATENCY + config.widen_latency + Schedule(config).result + config.narrow_latency
+
+
+def param_load_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the clock after its parameter is written."""
+    return LOAD_LATENCY + config.widen_latency + 1
+
+
+def overhead(config: EngineConfig, tail: int, reciprocal: int = 0) -> int:
+    """Clocks that an instruction takes beyond its slots, its operation waiting from the start."""
+    return FIRST_ISSUE_CLOCKS + reciprocal + tail + COMPLETION_CLOCKS - 1
+
+
+def cycles(config: EngineConfig, *, groups: int, elements: int) -> dict[str, int]:
+    """Completion cycles of a backward pass; the first instruction meets an idle engine."""
+    passes = groups * (elements + pass_gap(config))
+    load = PASSES[Handler.PARAM_LOAD2]
+    slots = groups * (len(load.lead) + len(load.elements))
+    first = GATHER_CLOCKS + VALIDATE_CLOCKS
+    return {
+        "grad_accumulate2": first + passes + overhead(config, grad_accumulate_tail(config)),
+        "param_load2": slots + overhead(config, param_load_tail(config), RECIPROCAL_CLOCKS + 1),
+        "back_prop": passes + overhead(config, back_prop_tail(config)),
+    }
+
+
+def latencies() -> str:
+    """Clocks of each stage, for each preset."""
+
+    def sub(config: EngineConfig) -> int:
+        return Schedule(config).start(GRAD_ACCUMULATE, "acc0")
+
+    stages: dict[str, Callable[[EngineConfig], object]] = {
+        "gather: last beat to record": lambda c: GATHER_CLOCKS,
+        "decode and validate: record to operation": lambda c: VALIDATE_CLOCKS,
+        "sequencer: operation to first address": lambda c: FIRST_ISSUE_CLOCKS,
+        "reciprocal of N, parameter loads only": lambda c: RECIPROCAL_CLOCKS,
+        "RAM and load: address to element": lambda c: LOAD_LATENCY,
+        "widen": lambda c: c.widen_latency,
+        "multiplier": lambda c: c.mul_latency,
+        "adder": lambda c: c.add_latency,
+        "accumulator as an adder": lambda c: c.add_latency + 1,
+        "GradAccum: widened element to accumulators": sub,
+        "GradAccum: fold, last element to sum": fold_clocks,
+        "BackProp: widened element to result": lambda c: Schedule(c).result,
+        "narrow; the write is in its last clock": lambda c: c.narrow_latency,
+        "completion: last write to stream": lambda c: COMPLETION_CLOCKS,
+        "gap between two passes": pass_gap,
+        "fewest clocks between two first elements": lambda c: min_period(c.add_latency),
+        "serial BackProp: element to next element": lambda c: back_prop_tail(c) + 1,
+    }
+    rows = [(name, *(clocks(c) for c in PRESETS.values())) for name, clocks in stages.items()]
+    return table(("stage, in clocks", *PRESETS), rows)
+
+
+def _formula(program: Program, unit: str) -> str:
+    step = program[unit]
+    if step.action is Action.SUM:
+        return f"fold of {step.a}"
+    return f"{step.a} {'*' if step.action is Action.MULTIPLY else '-'} {step.b}"
+
+
+def lane_programs() -> str:
+    """Which unit takes what in which clock, at the latencies of ``sim``."""
+    schedule = Schedule(SIM)
+    text = ""
+    programs = {"GRAD_ACCUMULATE": GRAD_ACCUMULATE, "BACK_PROP": BACK_PROP, "PREPARE": PREPARE}
+    for name, program in programs.items():
+        rows = []
+        for unit, step in program.items():
+            waits = [
+                f"{source} by {schedule.delay(program, unit, source)}"
+                for source in step.operands
+                if source not in PARAMETERS and schedule.delay(program, unit, source)
+            ]
+            start = schedule.start(program, unit)
+            clocks = (
+                start + fold_clocks(SIM)
+                if step.action is Action.SUM
+                else start + schedule.latency(unit)
+            )
+            after = "last + " if step.action is Action.SUM else ""
+            rows.append(
+                (unit, f"`{_formula(program, unit)}`", start, f"{after}{clocks}", ", ".join(waits))
+            )
+        headings = ("unit", name, "starts", "result", "delayed operands")
+        text += table(headings, rows) + "\n"
+    return text
+
+
+def timeline() -> str:
+    """One GradAccum pass of n elements on ``sim``, from the address of its first element."""
+    schedule = Schedule(SIM)
+    widened = LOAD_LATENCY + SIM.widen_latency
+    gap = pass_gap(SIM)
+    lead = len(PASSES[Handler.GRAD_ACCUMULATE].lead)
+    accumulate = widened + schedule.start(GRAD_ACCUMULATE, "acc0")
+    summed = accumulate - 1 + fold_clocks(SIM)
+    rows = [
+        (f"-{gap}, -{gap - 1}", "addresses of mean and inv_std at the memories"),
+        (f"-{gap - lead} to -1", "nothing; the folds of the pass before have these slots"),
+        (
+            f"{widened - gap}, {widened - gap + 1}",
+            "mean and inv_std, widened, into the bank of immediates",
+        ),
+        ("0", "address of element 0 at both memories' read ports"),
+        (LOAD_LATENCY - 1, "words out of the RAM, elements selected"),
+        (LOAD_LATENCY, "elements into the widening converters"),
+        (widened, "om and dy widened; `sub` takes om and mean"),
+        (widened + schedule.start(GRAD_ACCUMULATE, "mul0"), "`mul0` takes om - mean and inv_std"),
+        (widened + schedule.start(GRAD_ACCUMULATE, "mul1"), "`mul1` takes dy and xn"),
+        (accumulate, "`acc0`, `acc1`, `acc2` take dy, p and xn"),
+        (f"n + {gap}", "address of element 0 of the next channel group"),
+        (f"n + {accumulate - 1}", "the last element is at the accumulators"),
+        (
+            f"n + {accumulate} to n + {accumulate + gap - 1}",
+            "the eight partials pass by; four pair sums start",
+        ),
+        (f"n + {summed}", "the three sums are there"),
+        (
+            f"n + {summed + 1} to n + {summed + SUMS}",
+            "they enter the narrowing converter, in the order 0, 1, 2",
+        ),
+        (
+            f"n + {summed + 1 + SIM.narrow_latency} to n + {summed + SUMS + SIM.narrow_latency}",
+            "and are written",
+        ),
+    ]
+    return table(("clock", "what happens"), rows)
+
+
+def cycle_counts() -> str:
+    """Fixed costs on ``sim``, and the default layer."""
+    gap = pass_gap(SIM)
+    first = GATHER_CLOCKS + VALIDATE_CLOCKS
+    accumulate = overhead(SIM, grad_accumulate_tail(SIM))
+    apply = overhead(SIM, back_prop_tail(SIM))
+    load = overhead(SIM, param_load_tail(SIM), RECIPROCAL_CLOCKS + 1)
+    counts = cycles(SIM, groups=2, elements=2048)
+    passes = f"groups x (n + {gap})"
+    rows = [
+        ("0x63, 0x94", f"{passes} + {accumulate}", f"{passes} + {accumulate + first}"),
+        ("0x65, not serial", f"{passes} + {apply}", f"{passes} + {apply + first}"),
+        ("0x64, 0x8e", f"groups x 4 + {load}", f"groups x 4 + {load + first}"),
+    ]
+    text = table(("instruction", "behind another", "into an idle engine"), rows)
+    listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return text + (
+        f"\nThe default layer, 16 channels of 2,048 elements on 8 lanes: {listed}; "
+        f"{sum(counts.values()):,} in all.\n"
+    )
+
+
+def passes() -> str:
+    """Slots of a pass, by handler."""
+
+    def listing(kinds) -> str:
+        return ", ".join(kind.name for kind in kinds) or "-"
+
+    rows = []
+    for handler, entry in PASSES.items():
+        lead = listing(kind for kind, _ in entry.lead)
+        rows.append(
+            (
+                handler.name,
+                lead + (", then idle up to the gap" if entry.gap else ""),
+                listing(entry.elements),
+                "yes" if entry.takes_count else "",
+            )
+        )
+    return table(("handler", "lead slots", "element slots; the last repeats", "1/N first"), rows)
+
+
+# --- numerics and verification --------------------------------------------------------------
+
+
+def _short(value: float) -> str:
+    """Two significant digits."""
+    return f"{float(f'{value:.2g}'):,g}"
+
+
+def accuracy() -> str:
+    """Errors of the default layer in fp32, by whoever computes the gradients."""
+    arrays = digits_layer()
+    given = {name: arrays[name] for name in ("dy", "x", "mean", "gamma", "inv_std")}
+    layer = Layer.from_arrays(**given)
+    exact = reference(layer)
+    names = ("d_x", "d_gamma", "d_beta")
+    results = {
+        "OpenDVE": backward(**given),
+        "OpenDVE, `mean_coupling=False`": backward(**given, mean_coupling=False),
+        "PyTorch, fp32": type(exact)(*(arrays[f"framework_{name}"] for name in names)),
+    }
+    rows = []
+    for label, gradients in results.items():
+        relative = relative_errors(layer, gradients, exact)
+        for name in names:
+            ulp = ulp_error(getattr(gradients, name), getattr(exact, name))
+            percentile = np.quantile(ulp, 0.999, method="inverted_cdf")
+            power = np.log2(getattr(relative, name))
+            rows.append((label, name, f"2^{power:.1f}", _short(ulp.max()), _short(percentile)))
+    return table(("computed by", "gradient", "max relative", "max ulp", "99.9 % ulp"), rows)
+
+
+def coupling() -> str:
+    """Errors of d_x by how far the mean is from zero, in deviations, and how it was rounded."""
+    rng = np.random.default_rng(1)
+    shape = (2048, 16)
+    rows = []
+    for ratio in (0, 1, 10, 100):
+        x = (rng.standard_normal(shape) + ratio).astype(np.float32)
+        dy = rng.standard_normal(shape).astype(np.float32)
+        gamma = np.ones(shape[1], np.float32)
+        mean, var = x.mean(0, dtype=np.float64), x.var(0, dtype=np.float64)
+        inv_std = (1 / np.sqrt(var)).astype(np.float32)
+        for dtype in (Dtype.FP32, Dtype.BF16):
+            rounded = widen(narrow(mean.astype(np.float32), dtype), dtype)
+            exact = reference(Layer.from_arrays(dy, x, rounded, gamma, inv_std=inv_std)).d_x
+            powers = []
+            for corrected in (False, True):
+                got = backward(dy, x, rounded, gamma, inv_std=inv_std, mean_coupling=corrected).d_x
+                worst = (np.abs(got - exact).max(0) / np.abs(exact).max(0)).max()
+                powers.append(f"2^{np.log2(worst):.1f}")
+            rows.append((ratio, dtype.name, *powers))
+    return table(("mean / std", "mean rounded to", "without correction", "with"), rows)
+
+
+def suite() -> str:
+    """Every file of tests, with the first line that it says of itself."""
+    rows = []
+    for folder in ("tests", "cocotb_tests"):
+        for path in sorted((ROOT / folder).rglob("test_*.py")):
+            docstring = ast.get_docstring(ast.parse(path.read_text()))
+            name = path.relative_to(ROOT).as_posix()
+            assert docstring, f"{name} has no docstring"
+            rows.append((f"[`{name}`](../{name})", docstring.split("\n\n")[0].replace("\n", " ")))
+    return table(("file", "what it tests"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    function.__name__: function
+    for function in (
+        *(opcodes, structs, patterns, dtypes, modes, reasons, memory_map),
+        *(presets, latencies, lane_programs, timeline, cycle_counts, passes),
+        *(accuracy, coupling, suite),
+    )
+}
+
+
+def up_to_date(text: str) -> str:
+    """A page with its tables as the code says now.
+
+    Raises
+    ------
+    KeyError
+        If the page marks a table that is not one of `TABLES`.
+    """
+    return BLOCK.sub(lambda block: f"{block[1]}{block[2]}{TABLES[block[1]]()}", text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        before = page.read_text()
+        after = up_to_date(before)
+        if after != before:
+            page.write_text(after)
+            print(f"rewrote {page.relative_to(ROOT)}")
