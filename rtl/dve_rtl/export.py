@@ -29,9 +29,8 @@ def export_verilog(config: EngineConfig) -> str:
 
 
 def _convert(component, name: str) -> str:
-    text = verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
-    # The generator numbers the modules of each text by itself; both are unique under their top.
-    return text
+    # Sub-modules are named after their top, so those of lane and engine do not collide.
+    return verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
 
 
 def _header(config: EngineConfig) -> str:

