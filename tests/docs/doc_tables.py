@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from dve_golden.batchnorm import Layer, backward, reference
@@ -499,7 +500,7 @@ def _short(value: float) -> str:
 def accuracy() -> str:
     """Errors of the default layer in fp32, by whoever computes the gradients."""
     arrays = digits_layer()
-    given = {name: arrays[name] for name in ("dy", "x", "mean", "gamma", "inv_std")}
+    given: dict[str, Any] = {name: arrays[name] for name in ("dy", "x", "mean", "gamma", "inv_std")}
     layer = Layer.from_arrays(**given)
     exact = reference(layer)
     names = ("d_x", "d_gamma", "d_beta")
