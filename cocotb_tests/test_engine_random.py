@@ -91,11 +91,17 @@ MOST_WORK = 20_000
 """Elements times channels; a mutated count can be far more than a test has time for."""
 
 
-def work_of(record):
+def work_of(record: bytes) -> int:
     """Elements times channels of a legal record."""
     _, fields = decode(record)
-    counts = [prod(value) for name, value in fields.items() if name.endswith("num_elem")]
-    return max(counts, default=0) * fields.get("num_active_channels", 1)
+    counts = [
+        prod(value)
+        for name, value in fields.items()
+        if name.endswith("num_elem") and isinstance(value, tuple)
+    ]
+    channels = fields.get("num_active_channels", 1)
+    assert isinstance(channels, int)
+    return max(counts, default=0) * channels
 
 
 def test_illegal_records_change_nothing():

@@ -1,6 +1,6 @@
 """Records near the border of legality, made from legal ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from dve_golden.isa.codec import Fields, Value, decode, encode_fields, walk
@@ -38,15 +38,10 @@ def mutants(
     for index in np.flatnonzero(registers == 0):
         registers[index] = _address(rng)
     records = [program[at : at + RECORD_BYTES] for at in range(0, len(program), RECORD_BYTES)]
-    kinds: tuple[tuple[float, Callable[[np.random.Generator, bytes], bytes]], ...] = (
-        (0.6, _with_other_field),
-        (0.25, _with_flipped_bits),
-        (0.1, _noise_under_a_header),
-        (0.05, _noise),
-    )
-    shares, makers = zip(*kinds, strict=True)
+    makers = 12 * [_with_other_field] + 5 * [_with_flipped_bits] + 2 * [_noise_under_a_header]
+    makers += [_noise]
     while True:
-        make = makers[rng.choice(len(makers), p=shares)]
+        make = makers[rng.integers(len(makers))]
         yield make(rng, records[rng.integers(len(records))])
 
 

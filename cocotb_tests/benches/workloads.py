@@ -45,7 +45,7 @@ def random_state(rng: np.random.Generator, config: EngineConfig, *, special: flo
     for memory in (state.sbuf, state.psum):
         memory[:] = random_words(rng, (128, memory.shape[1] // 4), special=special).view(np.uint8)
     state.lane_state.view(np.uint32)[:] = random_words(rng, (128, 5), special=special)
-    counts = rng.choice(np.float32([1, 3, 64, 255, 256, 1000, 2.5, -4, 1e-40]), 128)
+    counts = rng.choice(np.array([1, 3, 64, 255, 256, 1000, 2.5, -4, 1e-40], np.float32), 128)
     state.lane_state[:, 0] = np.where(rng.random(128) < 0.7, counts, state.lane_state[:, 0])
     patterns = state.parameter_ram.view(np.uint32)
     changed = rng.random(256) < 0.2
