@@ -454,12 +454,14 @@ def cycle_counts() -> str:
     accumulate = overhead(SIM, grad_accumulate_tail(SIM))
     apply = overhead(SIM, back_prop_tail(SIM))
     load = overhead(SIM, param_load_tail(SIM), RECIPROCAL_CLOCKS + 1)
+    entries = overhead(SIM, param_load_tail(SIM))
     counts = cycles(SIM, groups=2, elements=2048)
     passes = f"groups x (n + {gap})"
     rows = [
         ("0x63, 0x94", f"{passes} + {accumulate}", f"{passes} + {accumulate + first}"),
         ("0x65, not serial", f"{passes} + {apply}", f"{passes} + {apply + first}"),
         ("0x64, 0x8e", f"groups x 4 + {load}", f"groups x 4 + {load + first}"),
+        ("0x66", f"entries + {entries}", f"entries + {entries + first}"),
     ]
     text = table(("instruction", "behind another", "into an idle engine"), rows)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())

@@ -173,12 +173,12 @@ def test_every_struct_of_a_boundary_is_described():
 def test_every_package_file_of_the_engine_is_on_the_map():
     """A stage that is added to the RTL finds its place in the picture of stages."""
     page = (ROOT / "docs" / "architecture.md").read_text()
-    helpers = {
+    shared = {
         *("__init__.py", "config.py", "export.py", "lane.py", "frontend.py", "faults.py"),
         *("layouts.py", "element.py", "format.py", "rounding.py", "staging.py", "validate.py"),
     }
     for path in sorted((ROOT / "rtl" / "dve_rtl").rglob("*.py")):
-        assert path.name in helpers or f"{path.name})" in page, path
+        assert path.name in shared or f"{path.name})" in page, path
 
 
 def test_choices_are_numbered_and_complete():
