@@ -1,6 +1,6 @@
 """Codes of the instruction set: opcodes, element types, reasons, selectors and event modes.
 
-Sources: ``spec/isa_common.md`` sections 1.4, 1.5, 1.7, 2.1, 5.8 and 10; ``spec/batchnorm.md``
+Sources: ``spec/isa_common.md`` sections 1.4 to 1.7, 2.1, 5.8, 7.2 and 10; ``spec/batchnorm.md``
 section 1. Plain data: what a code *means* is decided where it is used.
 """
 
@@ -8,7 +8,11 @@ from enum import IntEnum
 
 
 class Opcode(IntEnum):
-    """Byte 0 of a record; the instructions this engine executes (batchnorm.md section 1)."""
+    """Byte 0 of a record; the instructions this engine executes.
+
+    The batch-norm family (batchnorm.md section 1) and two records that a sequencer accepts on
+    every queue (isa_common.md 7.2).
+    """
 
     BATCH_NORM_GRAD_ACCUMULATE = 0x63
     BATCH_NORM_PARAM_LOAD = 0x64
@@ -16,6 +20,8 @@ class Opcode(IntEnum):
     LOAD_PARAMETER_RAM = 0x66
     BATCH_NORM_PARAM_LOAD2 = 0x8E
     BATCH_NORM_GRAD_ACCUMULATE2 = 0x94
+    EVENT_SEMAPHORE = 0xA0
+    NOP = 0xA4
 
 
 OPCODE_TABLE_BASE = 0x41
@@ -29,6 +35,12 @@ RECORD_BYTES = 64
 
 REGISTERS = 64
 """Number of 32-bit address registers (isa_common.md 3.1)."""
+
+SEMAPHORES = 256
+"""Number of 32-bit counters that wait and update fields name (isa_common.md 1.6)."""
+
+EVENTS = 256
+"""Number of event bits, a bank of its own (isa_common.md 1.6)."""
 
 MAX_CHANNELS = 128
 """Channels, and partitions, of one engine (isa_common.md 3.3)."""

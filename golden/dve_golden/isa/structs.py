@@ -1,4 +1,4 @@
-"""The 64-byte wire structs of the batch-norm backward family, as data.
+"""The 64-byte wire structs of the instructions that the engine executes, as data.
 
 Sources: isa_common.md 1.2, 1.3, 2.2, 4.1, 5.1; batchnorm.md sections 2 to 5 and 7. Every
 derived form (numpy dtype, hardware layout, text) comes from these tables.
@@ -24,6 +24,17 @@ HEADER = record("HEADER", opcode=U8, inst_word_len=U8, debug_cmd=U8, debug_hint=
 EVENTS = record(
     "EVENTS", wait_mode=U8, wait_idx=U8, update_mode=U8, update_idx=U8, semaphore_value=U32
 )
+
+EVENTS_EXTENDED = record(
+    "EVENTS_EXTENDED",
+    wait_mode=U8,
+    wait_idx=U8,
+    update_mode=U8,
+    update_idx=U8,
+    wait_value=U32,
+    update_value=U32,
+)
+"""The events of 0xA0, whose wait and update have an operand each (isa_common.md 1.3)."""
 
 DTYPE_PAIR = record("DTYPE_PAIR", lo=U4, hi=U4)
 
@@ -129,6 +140,14 @@ LOAD_PRAM = record(
 )
 """The 0x66 form: its struct is UNKNOWN beyond its name, so this is our CHOICE (batchnorm.md 7)."""
 
+EVENT_SEMAPHORE = record(
+    "EVENT_SEMAPHORE", header=HEADER, events=EVENTS_EXTENDED, reserved0=reserved(48)
+)
+"""The 0xA0 form: only its events are known, so that the rest is zero is our CHOICE."""
+
+NOP = record("NOP", header=HEADER, events=EVENTS, reserved0=reserved(52))
+"""The 0xA4 form: header and events as in any record; that the rest is zero is our CHOICE."""
+
 STRUCT_OF_OPCODE: dict[Opcode, Record] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: S3S3D1_BN,
     Opcode.BATCH_NORM_PARAM_LOAD: S2_BN,
@@ -136,6 +155,8 @@ STRUCT_OF_OPCODE: dict[Opcode, Record] = {
     Opcode.LOAD_PARAMETER_RAM: LOAD_PRAM,
     Opcode.BATCH_NORM_PARAM_LOAD2: S2_BNPL2,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: S3S3D1_BN2,
+    Opcode.EVENT_SEMAPHORE: EVENT_SEMAPHORE,
+    Opcode.NOP: NOP,
 }
 
 STRUCTS: tuple[Record, ...] = tuple(STRUCT_OF_OPCODE.values())

@@ -17,12 +17,21 @@ from dve_golden.isa.keys import (
     Place,
     Pointer,
 )
-from dve_golden.isa.structs import STRUCT_OF_OPCODE
+from dve_golden.isa.structs import EVENTS, EVENTS_EXTENDED, STRUCT_OF_OPCODE
+from dve_golden.isa.types import Record
 
-_COMMON: tuple[Key, ...] = (
-    Event("wait", WaitMode),
-    Event("update", UpdateMode),
-    Number("value", "events.semaphore_value", default=0),
+_EVENTS: tuple[Key, ...] = (Event("wait", WaitMode), Event("update", UpdateMode))
+
+_OPERANDS: dict[str, tuple[Key, ...]] = {
+    EVENTS.name: (Number("value", "events.semaphore_value", default=0),),
+    EVENTS_EXTENDED.name: (
+        Number("wait_value", "events.wait_value", default=0),
+        Number("update_value", "events.update_value", default=0),
+    ),
+}
+"""Operands of wait and update, by the form of the events."""
+
+_HEADER: tuple[Key, ...] = (
     Number("debug_cmd", "header.debug_cmd", default=0),
     Number("debug_hint", "header.debug_hint", default=0),
     Number("length", "header.inst_word_len", default=INST_WORD_LEN),
@@ -75,6 +84,8 @@ _KEYS: dict[Opcode, tuple[Key, ...]] = {
         Number("first_entry", "first_entry"),
         Number("entry_count", "entry_count"),
     ),
+    Opcode.EVENT_SEMAPHORE: (),
+    Opcode.NOP: (),
 }
 """What is particular to an opcode; reserved bytes and the common words follow."""
 
@@ -90,8 +101,14 @@ def _reserved(opcode: Opcode) -> tuple[Key, ...]:
     return tuple(Hexadecimal(name, name) for name in names if name.startswith("reserved"))
 
 
+def _common(opcode: Opcode) -> tuple[Key, ...]:
+    forms = {member.name: member.type for member in STRUCT_OF_OPCODE[opcode].members}
+    events = forms["events"]
+    assert isinstance(events, Record)
+    return (*_EVENTS, *_OPERANDS[events.name], *_HEADER, *_reserved(opcode))
+
+
 KEYS: dict[Opcode, dict[str, Key]] = {
-    opcode: {key.name: key for key in (*keys, *_COMMON, *_reserved(opcode))}
-    for opcode, keys in _KEYS.items()
+    opcode: {key.name: key for key in (*keys, *_common(opcode))} for opcode, keys in _KEYS.items()
 }
 """The keys of each opcode by name, in the order in which they are written."""
