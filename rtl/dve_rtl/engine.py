@@ -13,8 +13,9 @@ from dve_rtl.host import HostPort, Space, request_layout
 from dve_rtl.lane import Lane
 from dve_rtl.lane_control import LaneControl
 from dve_rtl.memory.store import Store
-from dve_rtl.payloads import Completion, RegisterRequest
+from dve_rtl.payloads import Completion, RegisterRequest, SyncRequest, Waiting
 from dve_rtl.sequencer import Sequencer
+from dve_rtl.sync.bank import SyncBank
 
 LANE_MODULE = "dve_lane"
 
@@ -46,6 +47,11 @@ class Engine(wiring.Component):
     register_request : In(stream.Signature(RegisterRequest))
     register_response : Out(stream.Signature(32))
         Address registers; one response for each read.
+    sync_request : In(stream.Signature(SyncRequest))
+    sync_response : Out(stream.Signature(32))
+        Semaphores and events, as the other engines see them; one response for each read.
+    waiting : Out(Waiting)
+        The wait that holds the instruction stream up, if one does.
     idle : Out(1)
         No instruction executes or waits to.
     """
@@ -61,6 +67,9 @@ class Engine(wiring.Component):
                 "host_response": Out(stream.Signature(64 * config.lanes)),
                 "register_request": In(stream.Signature(RegisterRequest)),
                 "register_response": Out(stream.Signature(32)),
+                "sync_request": In(stream.Signature(SyncRequest)),
+                "sync_response": Out(stream.Signature(32)),
+                "waiting": Out(Waiting),
                 "idle": Out(1),
             }
         )
@@ -77,6 +86,7 @@ class Engine(wiring.Component):
         m.submodules.store = store = Store(config)
         m.submodules.host = host = HostPort(config)
         m.submodules.reciprocal = reciprocal = Reciprocal()
+        m.submodules.sync_bank = bank = SyncBank()
         m.submodules.completion_port = completion = CompletionPort()
 
         wiring.connect(m, wiring.flipped(self.instruction), frontend.beats)
@@ -84,6 +94,8 @@ class Engine(wiring.Component):
         wiring.connect(m, wiring.flipped(self.host_request), host.request)
         wiring.connect(m, host.response, wiring.flipped(self.host_response))
         wiring.connect(m, completion.o, wiring.flipped(self.completion))
+        wiring.connect(m, wiring.flipped(self.sync_request), bank.request)
+        wiring.connect(m, bank.response, wiring.flipped(self.sync_response))
         self._registers(m, frontend)
         self._reciprocals(m, sequencer, host, reciprocal)
 
@@ -92,6 +104,14 @@ class Engine(wiring.Component):
         m.d.comb += [
             frontend.now.eq(now),
             self.idle.eq(sequencer.idle & ~sequencer.i.valid),
+            # semaphores and events
+            bank.wait.eq(frontend.wait),
+            bank.waiting.eq(frontend.test),
+            frontend.met.eq(bank.met),
+            self.waiting.eq(frontend.waiting),
+            bank.update.eq(op.update),
+            bank.update.valid.eq(sequencer.update),
+            sequencer.updated.eq(bank.updated),
             # sequencer
             sequencer.hold.eq(host.hold),
             sequencer.stored.eq(store.write.valid),

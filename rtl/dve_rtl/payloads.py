@@ -24,6 +24,7 @@ class Handler(enum.Enum, shape=3):
     PARAM_LOAD2 = 3
     LOAD_PARAMETER_RAM = 4
     BACK_PROP = 5
+    SYNCHRONISE = 6  # wait and update only
 
 
 class Pointer(data.Struct):
@@ -46,10 +47,21 @@ class Walk(data.Struct):
     count: data.ArrayLayout(16, 3)
 
 
+class Update(data.Struct):
+    """What an instruction does to a semaphore or event afterwards (isa_common.md 1.5)."""
+
+    valid: 1
+    on_read: 1  # when its sources have been read; else when it completes
+    action: 4  # low nibble of the update mode
+    index: 8
+    operand: 32
+
+
 class Operation(data.Struct):
     """A validated instruction in one form for all structs; validator to sequencer.
 
-    If ``reason`` is not 0 only ``opcode``, ``reason`` and ``accepted_at`` mean anything.
+    If ``reason`` is not 0 only ``opcode``, ``reason``, ``update`` and ``accepted_at`` mean
+    anything.
 
     ======================= ===================== ================ =========== ===========
     handler                 src0                  src1, dst        imm0        imm1
@@ -75,6 +87,7 @@ class Operation(data.Struct):
     element_count: 32  # N, a binary32 pattern
     first_entry: 8  # of LOAD_PARAMETER_RAM
     serial: 1  # elements of BACK_PROP must be read and written one after the other (4.3)
+    update: Update  # also of an illegal instruction (isa_common.md 5.8)
     accepted_at: 32  # value of the engine's clock counter when the last beat was accepted
 
 
@@ -134,3 +147,32 @@ class Issue(data.Struct):
     slot: Slot
     read0: Read
     read1: Read
+
+
+class SyncAction(enum.Enum, shape=3):
+    """What another engine does to a semaphore or event (isa_common.md 1.6)."""
+
+    READ_SEMAPHORE = 0
+    SET_SEMAPHORE = 1
+    ADD_SEMAPHORE = 2
+    SUBTRACT_SEMAPHORE = 3
+    READ_EVENT = 4
+    SET_EVENT = 5
+    CLEAR_EVENT = 6
+
+
+class SyncRequest(data.Struct):
+    """One access of the synchronisation port; each READ has one response."""
+
+    action: SyncAction
+    index: 8
+    value: 32
+
+
+class Waiting(data.Struct):
+    """A wait that has not come true yet."""
+
+    active: 1
+    mode: 8
+    index: 8
+    threshold: 32

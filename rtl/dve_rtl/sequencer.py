@@ -103,6 +103,9 @@ class Sequencer(wiring.Component):
         One result was written; lets a serial instruction issue its next element.
     done : In(1)
         The last effect of the instruction has happened.
+    update : Out(1), updated : In(1)
+        Perform ``i.p.update`` now; done. Asked for when the sources have been read, or after the
+        last effect, and always before ``completed`` (isa_common.md 1.5, 5.8).
     completed : Out(1), taken : In(1)
         The instruction has ended; its completion was accepted.
     """
@@ -121,6 +124,8 @@ class Sequencer(wiring.Component):
                 "recip_value": Out(32),
                 "stored": In(1),
                 "done": In(1),
+                "update": Out(1),
+                "updated": In(1),
                 "completed": Out(1),
                 "taken": In(1),
             }
@@ -133,6 +138,8 @@ class Sequencer(wiring.Component):
         first_lead = Signal(range(pass_gap(self.config)))
         lead = Signal.like(first_lead)
         element = Signal(2)  # ordinal in the pass, stopping at the last kind of its table
+        has_updated = Signal()
+        owes_update = op.update.valid & ~has_updated & ~self.updated
         waiting = Signal()  # a serial instruction has an element on its way
         has_lead = Signal()
         takes_count = Signal()
@@ -173,14 +180,18 @@ class Sequencer(wiring.Component):
                         lead_over.eq((lead + 1 >= length) & (gap_over if table.gap else 1)),
                     ]
 
+        with m.If(self.updated):
+            m.d.sync += has_updated.eq(1)
+
         m.d.comb += self.count.p.eq(op.element_count)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
                 m.d.sync += [group.eq(0), lead.eq(0), element.eq(0), waiting.eq(0)]
+                m.d.sync += has_updated.eq(0)
                 with m.If(self.i.valid & ~self.hold):
-                    with m.If(op.reason != 0):
-                        m.next = "COMPLETE"
+                    with m.If((op.reason != 0) | (op.handler == Handler.SYNCHRONISE)):
+                        m.next = "UPDATE"
                     with m.Else():
                         m.d.comb += self.begin.eq(1)
                         with m.If(takes_count):
@@ -215,7 +226,15 @@ class Sequencer(wiring.Component):
                     with m.If(issue.slot.final):
                         m.next = "DRAIN"
             with m.State("DRAIN"):
+                # The last slot is at the memories: every source has been read.
+                m.d.comb += self.update.eq(op.update.valid & op.update.on_read & ~has_updated)
                 with m.If(self.done):
+                    m.next = "COMPLETE"
+                    with m.If(owes_update):
+                        m.next = "UPDATE"
+            with m.State("UPDATE"):
+                m.d.comb += self.update.eq(op.update.valid & ~has_updated)
+                with m.If(~owes_update):
                     m.next = "COMPLETE"
             with m.State("COMPLETE"):
                 m.d.comb += [self.completed.eq(1), self.i.ready.eq(self.taken)]

@@ -57,7 +57,9 @@ class Candidate(data.Struct):
     inst_word_len: 8
     wait_mode: 8
     update_mode: 8
-    semaphore_value: 32
+    update_idx: 8
+    wait_value: 32
+    update_value: 32  # the same word, but for EVENT_SEMAPHORE
     op: 8
     channels: 8
     operands: data.ArrayLayout(Operand, len(Slot))  # indexed by Slot
@@ -147,6 +149,8 @@ BINDINGS: dict[Opcode, dict[str, str | int]] = {
         **_pattern(Slot.DST, "dst", "out_dtype"),
         "op": "op",
     },
+    Opcode.EVENT_SEMAPHORE: {"update_value": "events.update_value"},
+    Opcode.NOP: {},
 }
 """Per opcode: which field of its struct, or which constant, fills a member of the normal form."""
 
@@ -193,7 +197,9 @@ class Decoder(wiring.Component):
             self.o.inst_word_len.eq(prefix.header.inst_word_len),
             self.o.wait_mode.eq(prefix.events.wait_mode),
             self.o.update_mode.eq(prefix.events.update_mode),
-            self.o.semaphore_value.eq(prefix.events.semaphore_value),
+            self.o.update_idx.eq(prefix.events.update_idx),
+            self.o.wait_value.eq(prefix.events.semaphore_value),
+            self.o.update_value.eq(prefix.events.semaphore_value),
         ]
         with m.Switch(prefix.header.opcode):
             for opcode, bindings in BINDINGS.items():

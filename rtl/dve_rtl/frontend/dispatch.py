@@ -18,13 +18,13 @@ class Entry:
     """One entry of the table.
 
     ``struct`` is the documented name of the wire struct and ``trampoline`` the documented
-    address of the entry in the device's firmware; both only inform the reader. ``handler`` is
-    what this engine makes of the opcode.
+    address of the entry in the device's firmware, if known; both only inform the reader.
+    ``handler`` is what this engine makes of the opcode.
     """
 
     name: str
     struct: str
-    trampoline: int
+    trampoline: int | None
     handler: Handler = Handler.BAD_OPCODE
 
 
@@ -41,8 +41,11 @@ DOCUMENTED: dict[int, Entry] = {
     0x82: Entry("TRANSPOSE_BATCH_NORM_STATS2", "S4D2_BN", 0x308E),
     0x8E: Entry("BATCH_NORM_PARAM_LOAD2", "S2_BNPL2", 0x30BE, Handler.PARAM_LOAD2),
     0x94: Entry("BATCH_NORM_GRAD_ACCUMULATE2", "S3S3D1_BN2", 0x30A6, Handler.GRAD_ACCUMULATE),
+    0xA0: Entry("EVENT_SEMAPHORE", "EVENT_SEMAPHORE", None, Handler.SYNCHRONISE),
+    0xA4: Entry("NOP", "NOP", None, Handler.SYNCHRONISE),
 }
-"""By opcode, the entries of batchnorm.md section 1; every other one is the default."""
+"""By opcode, the entries of batchnorm.md section 1, and the sequencer's records that every queue
+accepts (isa_common.md 7.1); every other one is the default."""
 
 TABLE: tuple[Entry | None, ...] = tuple(
     DOCUMENTED.get(OPCODE_TABLE_BASE + index) for index in range(TABLE_ENTRIES)

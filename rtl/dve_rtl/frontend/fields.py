@@ -58,15 +58,17 @@ class FieldCheck(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         i, faults = self.i, self.faults
-        sem_register_bad = i.semaphore_value[:8] >= REGISTERS
         exponent = i.element_count[23:31]
         m.d.comb += [
             faults.opcode.eq(i.handler == Handler.BAD_OPCODE),
             faults.length.eq(i.inst_word_len != INST_WORD_LEN),
-            faults.wait.eq(self._mode_fault(i.wait_mode, WaitMode, sem_register_bad)),
-            faults.update.eq(self._mode_fault(i.update_mode, UpdateMode, sem_register_bad)),
+            faults.wait.eq(self._mode_fault(i.wait_mode, WaitMode, i.wait_value)),
+            faults.update.eq(self._mode_fault(i.update_mode, UpdateMode, i.update_value)),
             faults.operator.eq(i.op != 0),
-            faults.partition.eq((i.channels == 0) | (i.channels > MAX_CHANNELS)),
+            faults.partition.eq(
+                (i.handler != Handler.SYNCHRONISE)
+                & ((i.channels == 0) | (i.channels > MAX_CHANNELS))
+            ),
             faults.reserved.eq(i.reserved),
         ]
         selector_bad = Signal()
@@ -87,8 +89,9 @@ class FieldCheck(wiring.Component):
         return m
 
     @staticmethod
-    def _mode_fault(mode, defined, register_bad) -> Value:
+    def _mode_fault(mode, defined, value) -> Value:
         takes_register = (mode & REGISTER_OPERAND).any()
+        register_bad = value[:8] >= REGISTERS
         return ~among(mode, defined) | (takes_register & register_bad)
 
     def _dtype_fault(self, rules: Rules) -> Value:

@@ -1,4 +1,4 @@
-"""The front end: beats of the instruction stream to validated operations."""
+"""The front end: beats of the instruction stream to validated operations, after their wait."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -7,7 +7,9 @@ from amaranth.lib.wiring import In, Out
 from dve_rtl.config import EngineConfig
 from dve_rtl.frontend.gather import Gather
 from dve_rtl.frontend.validate import Validator
-from dve_rtl.payloads import Operation
+from dve_rtl.frontend.wait import WaitStage
+from dve_rtl.payloads import Operation, Waiting
+from dve_rtl.sync.bank import Wait
 
 
 class FrontEnd(wiring.Component):
@@ -33,6 +35,10 @@ class FrontEnd(wiring.Component):
         what it holds, in the same clock cycle.
     o : Out(stream.Signature(Operation))
         One operation for every record, in order; illegal ones carry their reason.
+    wait : Out(Wait), test : Out(1), met : In(1)
+        To and from the bank of semaphores and events.
+    waiting : Out(Waiting)
+        The wait that holds the stream up.
     """
 
     def __init__(self, config: EngineConfig):
@@ -44,19 +50,33 @@ class FrontEnd(wiring.Component):
                 "register_index": Out(6),
                 "register_value": In(32),
                 "o": Out(stream.Signature(Operation)),
+                "wait": Out(Wait),
+                "test": Out(1),
+                "met": In(1),
+                "waiting": Out(Waiting),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.gather = gather = Gather(self.config.beat_bits)
+        m.submodules.wait_stage = wait = WaitStage()
         m.submodules.validator = validator = Validator(self.config)
         wiring.connect(m, wiring.flipped(self.beats), gather.beats)
-        wiring.connect(m, gather.o, validator.i)
+        wiring.connect(m, gather.o, wait.i)
+        wiring.connect(m, wait.o, validator.i)
         wiring.connect(m, validator.o, wiring.flipped(self.o))
         m.d.comb += [
             gather.now.eq(self.now),
-            self.register_index.eq(validator.register_index),
+            # While a record waits, the validator has none and reads nothing.
+            self.register_index.eq(Mux(wait.holds, wait.register_index, validator.register_index)),
             validator.register_value.eq(self.register_value),
+            wait.register_value.eq(self.register_value),
+            # An operation stays at the validator's output until its instruction has completed.
+            wait.retired.eq(~validator.o.valid),
+            self.wait.eq(wait.wait),
+            self.test.eq(wait.test),
+            wait.met.eq(self.met),
+            self.waiting.eq(wait.status),
         ]
         return m

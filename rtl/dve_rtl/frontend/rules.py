@@ -34,7 +34,7 @@ class Rules:
         dst has the count of src0 (reason 11).
     """
 
-    sources: frozenset[Dtype]
+    sources: frozenset[Dtype] = frozenset()
     results: frozenset[Dtype] = frozenset()
     immediates: frozenset[Dtype] = frozenset()
     selectors: frozenset[ImmSrc] = frozenset()
@@ -85,4 +85,6 @@ RULES: dict[Opcode, Rules] = {
         paired=True,
         elementwise=True,
     ),
+    Opcode.EVENT_SEMAPHORE: Rules(),
+    Opcode.NOP: Rules(),
 }

@@ -6,7 +6,8 @@ One counter, ``slot``, is the schedule:
 slot   walks (see ``walks``)          addresses               verdicts
 ====== ============================== ======================= ==============================
 0-2    dimension 0 of dst, src0, src1 fetch dst, src0, src1   slot 0: single fields
-3-5    dimension 1                    3, 4: fetch imm0, imm1  1-5: 7 to 10, 13, 16
+3-5    dimension 1                    3, 4: fetch imm0, imm1; 1-5: 7 to 10, 13, 16
+                                      5: update's register
 6-8    dimension 2
 9-11   bytes of dst, src0, src1                               10-12: 14, aliasing with dst
 12                                                            11, 12
@@ -17,7 +18,7 @@ slot   walks (see ``walks``)          addresses               verdicts
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from dve_golden.isa.enums import Reason
+from dve_golden.isa.enums import REGISTER_OPERAND, Reason, UpdateMode
 
 from dve_rtl.config import EngineConfig
 from dve_rtl.frontend.decode import Decoder, Slot
@@ -28,6 +29,12 @@ from dve_rtl.frontend.pairs import PairCheck, PairFaults
 from dve_rtl.frontend.placement import IMM0, IMM1, ITEMS, Placement
 from dve_rtl.frontend.walks import STEPS, Walks
 from dve_rtl.payloads import Handler, Operation
+
+_UPDATE_SLOT = ITEMS
+"""First clock in which no address needs the register file: the update's operand is read."""
+
+UPDATE_ON_COMPLETION = 0x10
+"""Bit of an update mode: on completion, not when the sources are read (isa_common.md 1.5)."""
 
 _PAIR_SLOT = STEPS
 _LAST_SLOT = _PAIR_SLOT + 1
@@ -41,7 +48,7 @@ class Validator(wiring.Component):
 
     Latency and initiation interval are ``LATENCY`` (14) clocks for every record, legal or not.
     Validation goes on while the previous operation waits at ``o``. Registers are read in the
-    first five clocks.
+    first six clocks.
 
     Parameters
     ----------
@@ -91,7 +98,9 @@ class Validator(wiring.Component):
             placement.candidate.eq(candidate),
             placement.issue.eq(self.i.valid & (slot < ITEMS)),
             placement.item.eq(slot),
-            self.register_index.eq(placement.register_index),
+            self.register_index.eq(
+                Mux(slot == _UPDATE_SLOT, candidate.update_value, placement.register_index)
+            ),
             placement.register_value.eq(self.register_value),
             walks.candidate.eq(candidate),
             walks.valid.eq(self.i.valid & (slot < STEPS)),
@@ -116,13 +125,35 @@ class Validator(wiring.Component):
             carried = Mux(slot == 0, 0, faults.as_value())
             m.d.sync += faults.eq(carried | union(single, placement.faults, walk, between))
 
+        update_operand = Signal(32)
+        with m.If(slot == _UPDATE_SLOT):
+            from_register = (candidate.update_mode & REGISTER_OPERAND).any()
+            m.d.sync += update_operand.eq(
+                Mux(from_register, self.register_value, candidate.update_value)
+            )
+
         m.d.comb += self.i.ready.eq(is_last & (~self.o.valid | self.o.ready))
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [slot.eq(0), self.o.valid.eq(1)]
             self._emit(m, candidate, placement, faults, walks.serial)
+            self._emit_update(m, candidate, faults, update_operand)
         return m
+
+    def _emit_update(self, m: Module, candidate, faults, operand) -> None:
+        """A legal update is performed for an illegal record too, but not after reasons 1 and 2."""
+        update = self.o.p.update
+        m.d.sync += [
+            update.valid.eq(
+                ~(faults.opcode | faults.length | faults.update)
+                & (candidate.update_mode != UpdateMode.NONE)
+            ),
+            update.on_read.eq(~(candidate.update_mode & UPDATE_ON_COMPLETION).any()),
+            update.action.eq(candidate.update_mode),
+            update.index.eq(candidate.update_idx),
+            update.operand.eq(operand),
+        ]
 
     def _emit(self, m: Module, candidate, placement: Placement, faults, serial) -> None:
         reason = Signal(5)

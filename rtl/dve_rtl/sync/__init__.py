@@ -1,0 +1,1 @@
+"""Semaphores and events: what orders this engine and the others."""
