@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.enums import MAX_CHANNELS, REGISTERS
+from dve_golden.isa.enums import EVENTS, MAX_CHANNELS, REGISTERS, SEMAPHORES
 from dve_golden.memory.address import PARTITIONS, Geometry, Region
 
 LANE_STATE = ("N", "mean", "A", "B", "C")
@@ -34,6 +34,10 @@ class State:
         Entry n is 1/n after reset, entry 0 is 1.
     lane_state : float32 [128, 5]
         N, mean, A, B, C of each channel (not partition).
+    semaphores : uint32 [256]
+        Counters modulo 2^32; a wait reads them as signed.
+    events : uint8 [256]
+        One bit each, 0 or 1.
 
     Raises
     ------
@@ -48,6 +52,8 @@ class State:
         self.registers = np.zeros(REGISTERS, np.uint32)
         self.parameter_ram = reset_parameter_ram()
         self.lane_state = np.zeros((MAX_CHANNELS, len(LANE_STATE)), np.float32)
+        self.semaphores = np.zeros(SEMAPHORES, np.uint32)
+        self.events = np.zeros(EVENTS, np.uint8)
 
     def memory(self, region: Region) -> NDArray[np.uint8]:
         """The bytes of a region, [128, active]."""

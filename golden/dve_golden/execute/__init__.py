@@ -10,6 +10,7 @@ from dve_golden.execute.parameter_load import (
     load_parameters,
     load_parameters2,
 )
+from dve_golden.execute.sequencer_records import no_operation
 from dve_golden.isa.enums import Opcode
 from dve_golden.state import State
 
@@ -22,4 +23,6 @@ HANDLERS: dict[Opcode, Handler] = {
     Opcode.BATCH_NORM_PARAM_LOAD2: load_parameters2,
     Opcode.LOAD_PARAMETER_RAM: load_parameter_ram,
     Opcode.BATCH_NORM_BACK_PROP: back_prop,
+    Opcode.EVENT_SEMAPHORE: no_operation,
+    Opcode.NOP: no_operation,
 }

@@ -1,1 +1,1 @@
-"""What happens to a record before it executes: legality."""
+"""What happens to a record around its execution: waits, legality, updates."""

@@ -6,7 +6,7 @@ and the lowest reason is reported.
 
 from collections.abc import Callable
 
-from dve_golden.frontend.inspection import Inspection
+from dve_golden.frontend.inspection import Inspection, field_bytes
 from dve_golden.frontend.operands import (
     check_channels,
     check_fixed_count,
@@ -16,8 +16,10 @@ from dve_golden.frontend.operands import (
     check_same_count,
     check_source_placement,
 )
+from dve_golden.frontend.sync import DEFINED, operand_field
 from dve_golden.frontend.verdict import Finding, Verdict
 from dve_golden.isa.codec import decode_fields
+from dve_golden.isa.dispatch import INVALID_OPCODE, opcode_name
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
     FLOAT_DTYPES,
@@ -50,10 +52,8 @@ LOADED_PARAMETERS = {Opcode.BATCH_NORM_PARAM_LOAD: 3, Opcode.BATCH_NORM_PARAM_LO
 FP32_BYTES = DTYPE_BYTES[Dtype.FP32]
 
 _OPCODES = frozenset(map(int, Opcode))
-_MODES = {
-    "wait_mode": frozenset(map(int, WaitMode)),
-    "update_mode": frozenset(map(int, UpdateMode)),
-}
+_EVENTS = (("wait", WaitMode, Reason.WAIT), ("update", UpdateMode, Reason.UPDATE))
+_GENERATION = Generation.CAYMAN
 _ZERO_REGISTERS = (0,) * REGISTERS
 _DEFAULT_GEOMETRY = Geometry()
 
@@ -82,7 +82,7 @@ def validate(
     """
     if len(record) != RECORD_BYTES:
         raise ValueError(f"an instruction is {RECORD_BYTES} bytes long, got {len(record)}")
-    first = _check_header(record)
+    first = check_header(record)
     if first is not None:
         return Verdict(first.reason, (first,))
     opcode = Opcode(record[0])
@@ -101,17 +101,16 @@ def validate(
 _LEGAL = Verdict(Reason.NONE)
 
 
-def _check_header(record: bytes) -> Finding | None:
+def check_header(record: bytes) -> Finding | None:
+    """Reasons 1 and 2; a record that fails one is not looked at any further."""
     opcode, length = record[0], record[1]
     if opcode not in _OPCODES:
-        known = in_generation(opcode, Generation.CAYMAN)
         names = ", ".join(f"{code:#04x}" for code in sorted(_OPCODES))
         return Finding(
             Reason.OPCODE,
             "header.opcode",
             (0, 0),
-            f"{opcode:#04x}, "
-            + ("known, not executed by this engine" if known else "unknown to the generation"),
+            f"{opcode:#04x}, {_standing(opcode)}",
             f"one of {names}",
         )
     if length != INST_WORD_LEN:
@@ -126,21 +125,31 @@ def _check_header(record: bytes) -> Finding | None:
     return None
 
 
+def _standing(opcode: int) -> str:
+    """What an opcode that is not executed is to the generation, and its name if that is known."""
+    if opcode == INVALID_OPCODE:
+        return "the sentinel INVALID, never an instruction"
+    name = opcode_name(opcode)
+    called = "" if name is None else f"{name}: "
+    known = in_generation(opcode, _GENERATION)
+    return called + ("known, not implemented" if known else f"unknown to {_GENERATION.value}")
+
+
 def _check_events(inspection: Inspection) -> None:
-    """Modes, and the register number in bits 7:0 of the shared operand (isa_common.md 1.4)."""
-    register = inspection.number("events.semaphore_value") & 0xFF
-    for name, reason in (("wait_mode", Reason.WAIT), ("update_mode", Reason.UPDATE)):
-        field = f"events.{name}"
+    """Modes, and the register number in bits 7:0 of the operand (isa_common.md 1.4)."""
+    for part, codes, reason in _EVENTS:
+        field = f"events.{part}_mode"
         mode = inspection.number(field)
-        if mode not in _MODES[name]:
-            inspection.report(reason, field, f"{mode:#04x}", f"a defined {name}", mend=0)
-        elif mode & REGISTER_OPERAND and register >= REGISTERS:
-            codes = WaitMode if reason is Reason.WAIT else UpdateMode
+        operand = operand_field(inspection.opcode, part)
+        if mode not in DEFINED[codes]:
+            inspection.report(reason, field, f"{mode:#04x}", f"a defined {part}_mode", mend=0)
+        elif mode & REGISTER_OPERAND and inspection.number(operand) & 0xFF >= REGISTERS:
+            first, _ = field_bytes(inspection.opcode, operand)
             inspection.report(
                 reason,
-                "events.semaphore_value",
-                f"register {register}",
-                f"{format_code(mode, codes)} names a register 0 to {REGISTERS - 1} in byte 8",
+                operand,
+                f"register {inspection.number(operand) & 0xFF}",
+                f"{format_code(mode, codes)} names a register 0 to {REGISTERS - 1} in byte {first}",
             )
 
 
@@ -268,6 +277,10 @@ def _load_parameter_ram(inspection: Inspection) -> None:
         )
 
 
+def _no_operands(inspection: Inspection) -> None:
+    """0xA0 and 0xA4 have events and reserved bytes only, which every record is judged by."""
+
+
 _RULES: dict[Opcode, Callable[[Inspection], None]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: _grad_accumulate1,
     Opcode.BATCH_NORM_PARAM_LOAD: _param_load,
@@ -275,4 +288,6 @@ _RULES: dict[Opcode, Callable[[Inspection], None]] = {
     Opcode.LOAD_PARAMETER_RAM: _load_parameter_ram,
     Opcode.BATCH_NORM_PARAM_LOAD2: _param_load2,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: _grad_accumulate2,
+    Opcode.EVENT_SEMAPHORE: _no_operands,
+    Opcode.NOP: _no_operands,
 }
