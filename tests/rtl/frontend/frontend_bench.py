@@ -88,6 +88,8 @@ LEGAL: dict[Opcode, Fields] = {
         "out_dtype": FP32,
         "num_active_channels": 128,
     },
+    Opcode.EVENT_SEMAPHORE: {},
+    Opcode.NOP: {},
 }
 """A legal instruction of every opcode, from which the cases differ in a field or two."""
 

@@ -158,4 +158,14 @@ def test_header_and_events():
     assert candidate.handler == Handler.BAD_OPCODE
     assert (candidate.opcode, candidate.inst_word_len) == (0x41, 0x22)
     assert (candidate.wait_mode, candidate.update_mode) == (0x85, 0x97)
-    assert candidate.semaphore_value == 0x12345678
+    assert (candidate.wait_value, candidate.update_value) == (0x12345678, 0x12345678)
+    assert candidate.update_idx == 2
+
+
+def test_event_semaphore_has_a_value_for_each():
+    data = bytes([0xA0, 0x10, 0, 0, 0x05, 1, 0x15, 2, 4, 3, 2, 1, 8, 7, 6, 5]) + bytes(48)
+    candidate = decode(data)
+    assert candidate.handler == Handler.SYNCHRONISE
+    assert (candidate.wait_value, candidate.update_value) == (0x01020304, 0x05060708)
+    assert not candidate.reserved
+    assert decode(data[:16] + b"\x01" + bytes(47)).reserved

@@ -6,6 +6,7 @@ References: isa_common.md 3.1 to 3.3, 4.3, 4.4, 5.8, 13; batchnorm.md sections 2
 from itertools import combinations
 
 import pytest
+from dve_golden.isa.enums import Opcode
 from frontend_bench import (
     BF16,
     BP,
@@ -84,7 +85,23 @@ for op in ALL:
     case(4, "update register 64", op, events__update_mode=0x97, events__semaphore_value=64)
 
 # 1: any other opcode, whatever the rest holds.
-for number in (0x00, 0x40, 0x41, 0x51, 0x60, 0x61, 0x62, 0x67, 0x82, 0x8A, 0xA4, 0xEA, 0xEB, 0xFF):
+for number in (
+    0x00,
+    0x40,
+    0x41,
+    0x51,
+    0x60,
+    0x61,
+    0x62,
+    0x67,
+    0x82,
+    0x8A,
+    0xA1,
+    0xA5,
+    0xEA,
+    0xEB,
+    0xFF,
+):
     for length in (16, 0):
         CASES.append((1, f"{number:02x} length {length}", bytes([number, length]) + record(BP)[2:]))
 
@@ -440,6 +457,23 @@ for op, field in ((PL, "imm1"), (PL2, "element_count")):
 case(16, "257 entries", PRAM, entry_count=257)
 case(16, "beyond the last entry", PRAM, first_entry=1)
 case(0, "last entry", PRAM, first_entry=255, entry_count=1)
+
+
+# EVENT_SEMAPHORE and NOP: wait, update and reserved bytes are all there is to judge.
+EVT, NOP = Opcode.EVENT_SEMAPHORE, Opcode.NOP
+for op, values in ((EVT, "update_value"), (NOP, "semaphore_value")):
+    case(0, "empty", op)
+    case(2, "length 15", op, header__inst_word_len=15)
+    case(3, "wait 0xff before update 0xff", op, events__wait_mode=0xFF, events__update_mode=0xFF)
+    case(4, "update 0xff", op, events__update_mode=0xFF)
+    case(4, "update register 64", op, events__update_mode=0x95, **{f"events__{values}": 64})
+    case(0, "update register 63", op, events__update_mode=0x95, **{f"events__{values}": 63})
+case(3, "wait register 64", EVT, events__wait_mode=0x81, events__wait_value=64)
+case(0, "64 is the update's value", EVT, events__wait_mode=0x81, events__update_value=64)
+case(0, "64 is the wait's value", EVT, events__update_mode=0x87, events__wait_value=64)
+case(15, "byte 16", EVT, reserved0=b"\x01" + bytes(47))
+case(15, "byte 63", EVT, reserved0=bytes(47) + b"\x80")
+case(15, "byte 12", NOP, reserved0=b"\x01" + bytes(51))
 
 
 @pytest.mark.parametrize("opcode", sorted({data[0] for *_, data in CASES}), ids=hex)
