@@ -58,7 +58,7 @@ def test_the_same_opcodes_execute():
 
 
 def width_of(layout, field):
-    return data.Layout.cast(layout)[field].width
+    return dict(iter(data.Layout.cast(layout)))[field].width
 
 
 def test_reasons_and_registers_fit_their_fields():
