@@ -4,6 +4,8 @@ The layouts of the instructions and the dispatch table have tests of their own
 (``tests/rtl/frontend/test_rtl_layouts.py``, ``test_rtl_dispatch.py``).
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from amaranth.lib import data
@@ -58,7 +60,8 @@ def test_the_same_opcodes_execute():
 
 
 def width_of(layout, field):
-    return dict(iter(data.Layout.cast(layout)))[field].width
+    described: Any = data.Layout.cast(layout)
+    return described[field].width
 
 
 def test_reasons_and_registers_fit_their_fields():
