@@ -18,3 +18,12 @@ DEEP = EngineConfig(
     narrow_latency=3,
 )
 """Every unit as deep as it gets on an FPGA, and a record of eight beats."""
+
+
+def front_end_config(beat_bits: int) -> EngineConfig:
+    """What the front end's own bench builds, for one beat width."""
+    return EngineConfig(beat_bits=beat_bits, sbuf_bytes=1024, psum_bytes=512)
+
+
+LANE = EngineConfig(lanes=32, sbuf_bytes=1024, psum_bytes=512)
+"""What the lane's own bench builds: a lane of four channel groups."""

@@ -26,7 +26,8 @@ def features(record: bytes, registers: Registers, geometry: Geometry) -> Iterato
         return
     opcode, fields = decode(record)
     yield opcode.name
-    yield f"channels {_number(fields, 'num_active_channels', 1)}"
+    if "num_active_channels" in fields:  # 0x66 has no channels
+        yield f"channels {_number(fields, 'num_active_channels')}"
     walks = {}
     for name in (*SOURCES, "dst"):
         if f"{name}.start_addr" in fields:
@@ -41,8 +42,8 @@ def features(record: bytes, registers: Registers, geometry: Geometry) -> Iterato
 _SELECTORS = ("imm0_imm1_src.lo", "imm0_imm1_src.hi", "imm0_src", "imm1_src")
 
 
-def _number(fields: Fields, name: str, default: int = 0) -> int:
-    value = fields.get(name, default)
+def _number(fields: Fields, name: str) -> int:
+    value = fields[name]
     assert isinstance(value, int)
     return value
 

@@ -1,0 +1,71 @@
+"""Facts that golden model and RTL each state for themselves, and that must be the same.
+
+The layouts of the instructions and the dispatch table have tests of their own
+(``tests/rtl/frontend/test_rtl_layouts.py``, ``test_rtl_dispatch.py``).
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.lib import data
+from dve_golden.execute import HANDLERS
+from dve_golden.fp32.reciprocal import reset_parameter_ram
+from dve_golden.isa.enums import REGISTERS, Reason
+from dve_golden.memory import address
+from dve_golden.memory.address import Geometry
+from dve_golden.state import LANE_STATE
+from dve_rtl import config
+from dve_rtl.config import LANE_COUNTS, EngineConfig
+from dve_rtl.frontend.dispatch import DOCUMENTED
+from dve_rtl.host import request_layout
+from dve_rtl.lane import HostField
+from dve_rtl.lane_state import FIELDS, reciprocal_table
+from dve_rtl.payloads import Completion, Handler, Operation, RegisterRequest
+
+
+@pytest.mark.parametrize("exponent", range(3, 19))
+def test_active_sizes(exponent):
+    size = 1 << exponent
+    psum = min(size, 1 << 14)
+    engine = EngineConfig(sbuf_bytes=size, psum_bytes=psum)
+    geometry = Geometry(sbuf_bytes=size, psum_bytes=psum)
+    assert engine.sbuf_active_bytes == geometry.sbuf_active
+    assert engine.psum_active_bytes == geometry.psum_active
+
+
+def test_memory_map():
+    assert config.WORD_BYTES == address.WORD_BYTES
+    assert config.SBUF_ACTIVE_BYTES == address.SBUF_ACTIVE
+    assert config.PSUM_ACTIVE_BYTES == address.PSUM_ACTIVE
+    # A quadrant of partitions begins on the same lane whatever their number.
+    assert all(address.QUADRANT % lanes == 0 for lanes in LANE_COUNTS)
+
+
+def test_parameter_ram_after_reset():
+    assert reciprocal_table() == reset_parameter_ram().view(np.uint32).tolist()
+
+
+def test_order_of_the_lane_state():
+    assert tuple(name.lower() for name in LANE_STATE) == FIELDS
+    assert [field.name.lower() for field in HostField][: len(FIELDS)] == list(FIELDS)
+    assert [field.value for field in HostField][: len(FIELDS)] == list(range(len(FIELDS)))
+
+
+def test_the_same_opcodes_execute():
+    executed = {
+        opcode for opcode, entry in DOCUMENTED.items() if entry.handler is not Handler.BAD_OPCODE
+    }
+    assert executed == set(HANDLERS)
+
+
+def width_of(layout, field):
+    described: Any = data.Layout.cast(layout)
+    return described[field].width
+
+
+def test_reasons_and_registers_fit_their_fields():
+    for layout in (Operation, Completion):
+        assert max(Reason) < 1 << width_of(layout, "reason")
+    assert width_of(RegisterRequest, "index") == (REGISTERS - 1).bit_length()
+    assert width_of(request_layout(EngineConfig(lanes=4)), "byte_enable") == 4 * 8
