@@ -93,7 +93,10 @@ def small():
 def snapshot(machine):
     return {
         name: getattr(machine, name).tobytes()
-        for name in ("sbuf", "psum", "lane_state", "parameter_ram", "registers")
+        for name in (
+            *("sbuf", "psum", "lane_state", "parameter_ram"),
+            *("registers", "semaphores", "events"),
+        )
     }
 
 
@@ -148,6 +151,8 @@ def test_state_after_reset():
     assert machine.lane_state.shape == (128, 5)
     assert not machine.lane_state.any()
     assert machine.parameter_ram[[0, 1, 2, 4]].tolist() == [1, 1, 0.5, 0.25]
+    assert (machine.semaphores.dtype, machine.semaphores.tolist()) == (np.uint32, [0] * 256)
+    assert (machine.events.dtype, machine.events.tolist()) == (np.uint8, [0] * 256)
 
 
 def test_sizes_are_capped_at_the_active_size():

@@ -11,6 +11,8 @@ LOAD1 = Opcode.BATCH_NORM_PARAM_LOAD
 LOAD2 = Opcode.BATCH_NORM_PARAM_LOAD2
 BACK = Opcode.BATCH_NORM_BACK_PROP
 PRAM = Opcode.LOAD_PARAMETER_RAM
+SYNC = Opcode.EVENT_SEMAPHORE
+NOP = Opcode.NOP
 
 
 def pattern(name: str, address: int, *counts: int) -> Fields:
@@ -70,6 +72,8 @@ LEGAL: dict[Opcode, Fields] = {
         **pattern("dst", 0x200, 1, 6, 1),
     },
     PRAM: {"addr": 0x100, "first_entry": 1, "entry_count": 255, "dtype": FP32},
+    SYNC: {},
+    NOP: {},
 }
 
 

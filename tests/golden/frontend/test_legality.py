@@ -12,7 +12,7 @@ from dve_golden.isa.enums import Dtype, Opcode, Reason
 from dve_golden.memory.address import Geometry
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from legal_records import BACK, GRAD2, LEGAL, LOAD1, PRAM, variant
+from legal_records import BACK, GRAD2, LEGAL, LOAD1, NOP, PRAM, SYNC, variant
 
 VECTORS = sorted((Path(__file__).parents[2] / "vectors").glob("*.npz"))
 
@@ -32,12 +32,13 @@ def test_other_opcodes_are_reason_1_alone():
 @pytest.mark.parametrize(
     ("opcode", "note"),
     [
-        (0x41, "known, not executed by this engine"),
-        (0x60, "known, not executed by this engine"),
-        (0xFF, "known, not executed by this engine"),  # the sentinel is a member
-        (0x8A, "unknown to the generation"),  # removed after SUNDA
-        (0xE2, "unknown to the generation"),  # added with MARIANA
-        (0x00, "unknown to the generation"),
+        (0x41, "TENSOR_TENSOR_ARITH_OP: known, not implemented"),
+        (0x60, "BATCH_NORM_STATS: known, not implemented"),
+        (0x7C, "known, not implemented"),  # another engine's
+        (0xFF, "the sentinel INVALID, never an instruction"),
+        (0x8A, "TENSOR_TENSOR_ADD_BF16: unknown to cayman"),  # removed after SUNDA
+        (0xE2, "RAND2: unknown to cayman"),  # added with MARIANA
+        (0x00, "unknown to cayman"),
     ],
 )
 def test_opcode_finding_tells_known_from_unknown(opcode, note):
@@ -275,6 +276,15 @@ def test_independent_vectors_are_legal(path):
         (LOAD1, {"imm1": NAN}, (28, 31), "0x7fc00000", ""),
         (PRAM, {"first_entry": 250}, (16, 17), "250, with 255 entries", "1"),
         (PRAM, {"events.wait_mode": 0x20}, (4, 4), "0x20", "0"),
+        (NOP, {"events.wait_mode": 0x85, "events.semaphore_value": 64}, (8, 11), "register 64", ""),
+        (SYNC, {"events.wait_mode": 0x81, "events.wait_value": 65}, (8, 11), "register 65", ""),
+        (
+            SYNC,
+            {"events.update_mode": 0x97, "events.update_value": 66},
+            (12, 15),
+            "register 66",
+            "",
+        ),
     ],
 )
 def test_a_finding_names_place_value_and_mend(opcode, changes, where, value, mend):

@@ -16,7 +16,7 @@ from dve_golden.isa.structs import (
     STRUCTS,
 )
 
-HEADER_AND_EVENTS = {  # isa_common.md 1.2, 1.3
+HEADER_AND_MODES = {  # isa_common.md 1.2, 1.3
     "header.opcode": (0, 0),
     "header.inst_word_len": (1, 1),
     "header.debug_cmd": (2, 2),
@@ -25,8 +25,9 @@ HEADER_AND_EVENTS = {  # isa_common.md 1.2, 1.3
     "events.wait_idx": (5, 5),
     "events.update_mode": (6, 6),
     "events.update_idx": (7, 7),
-    "events.semaphore_value": (8, 11),
 }
+EVENTS = {"events.semaphore_value": (8, 11)}
+EVENTS_EXTENDED = {"events.wait_value": (8, 11), "events.update_value": (12, 15)}
 
 
 def tensor1d(name, at):
@@ -121,6 +122,8 @@ BYTES = {
         "dtype": (20, 20),
         "reserved0": (21, 63),
     },
+    "EVENT_SEMAPHORE": {"reserved0": (16, 63)},
+    "NOP": {"reserved0": (12, 63)},
 }
 
 named = pytest.mark.parametrize("record", STRUCTS, ids=lambda record: record.name)
@@ -131,7 +134,8 @@ def test_offsets(record):
     found = {
         name: (offset // 8, (offset + leaf.bits - 1) // 8) for name, offset, leaf in walk(record)
     }
-    assert found == {**HEADER_AND_EVENTS, **BYTES[record.name]}
+    events = EVENTS_EXTENDED if record.name == "EVENT_SEMAPHORE" else EVENTS
+    assert found == {**HEADER_AND_MODES, **events, **BYTES[record.name]}
 
 
 @named

@@ -152,6 +152,23 @@ def test_raw_records():
     assert assemble(f".record {known.hex()}  # also for an opcode that has a mnemonic") == known
 
 
+def test_sequencer_records():
+    text = (
+        "event_semaphore wait=sem_ge_imm:7 update=sem_sub_imm_complete:8"
+        " wait_value=4294967295 update_value=2"
+    )
+    expected = bytes.fromhex("a0100000 05071708 ffffffff 02000000") + bytes(48)
+    assert assemble(text) == expected
+    assert format_instruction(expected) == text
+    text = "nop wait=evt_set_then_clear:3 update=sem_inc_read:4 value=9 debug_hint=1"
+    expected = bytes.fromhex("a4100001 07030304 09000000") + bytes(52)
+    assert assemble(text) == expected
+    assert format_instruction(expected) == text
+    assert assemble("event_semaphore\nnop") == b"".join(
+        bytes([opcode, 16]) + bytes(62) for opcode in (0xA0, 0xA4)
+    )
+
+
 PREFIX = "back_prop channels=1 src0="
 
 
@@ -185,6 +202,9 @@ PREFIX = "back_prop channels=1 src0="
         ("param_load imm1=1e39", 1, 17, "beyond the range of fp32"),
         ("param_load reserved1=123", 1, 22, "expected 2 hexadecimal digits"),
         (".record 0123", 1, 9, "expected 128 hexadecimal digits, found '0123'"),
+        ("event_semaphore value=1", 1, 17, "expected a key of event_semaphore, found 'value'"),
+        ("nop wait_value=1", 1, 5, "expected a key of nop, found 'wait_value'"),
+        ("nop value=4294967296", 1, 11, "expected value, 0 to 4294967295, found 4294967296"),
         (f".record {'0' * 128} x", 1, 138, "expected the end of the line"),
     ],
 )
