@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.simtime import get_sim_time
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.enums import RECORD_BYTES
+from dve_golden.isa.enums import RECORD_BYTES, WaitMode
 
 from dve_cosim.driver import (
     NO_PAUSES,
@@ -21,13 +21,16 @@ from dve_cosim.driver import (
     Pauses,
     RecordSource,
     RegisterPort,
+    SyncPort,
     random_pauses,
 )
+from dve_cosim.engine import waiting_packing
 from dve_cosim.job import (
     FAILURE,
     MAX_PENDING,
     RESULT,
     STATE,
+    WAITING,
     Counter,
     Job,
     batch_folder,
@@ -85,6 +88,8 @@ class Session:
             "lane_state": np.zeros(SHAPES["lane_state"], np.float32),
             "parameter_ram": reset_parameter_ram(),
             "registers": np.zeros(SHAPES["registers"], np.uint32),
+            "semaphores": np.zeros(SHAPES["semaphores"], np.uint32),
+            "events": np.zeros(SHAPES["events"], np.uint8),
         }
         self._records = RecordSource(dut, job.config, pauses=gaps("instruction"))
         self._completions = CompletionSink(dut, pauses=stalls("completion"))
@@ -98,6 +103,11 @@ class Session:
             dut,
             request_pauses=gaps("register_request"),
             response_pauses=stalls("register_response"),
+        )
+        self._sync = SyncPort(
+            dut,
+            request_pauses=gaps("sync_request"),
+            response_pauses=stalls("sync_response"),
         )
 
     @staticmethod
@@ -128,6 +138,8 @@ class Session:
         await self._host.write_lane_state(wanted["lane_state"], held=held["lane_state"])
         await self._host.write_parameter_ram(wanted["parameter_ram"], held=held["parameter_ram"])
         await self._registers.write_all(wanted["registers"], held=held["registers"])
+        await self._sync.write_semaphores(wanted["semaphores"], held=held["semaphores"])
+        await self._sync.write_events(wanted["events"], held=held["events"])
 
     async def execute(self, index: int) -> None:
         """Run one program and write what it leaves behind."""
@@ -170,6 +182,8 @@ class Session:
             "registers": await self._registers.read_all(),
             "parameter_ram": await self._host.read_parameter_ram(),
             "lane_state": await self._host.read_lane_state(),
+            "semaphores": await self._sync.read_semaphores(),
+            "events": await self._sync.read_events(),
         }
         figures["dump_seconds"] = time.perf_counter() - start
         np.savez(draft / RESULT, completions=completions, **self._held, **figures)
@@ -187,6 +201,18 @@ class Session:
         (self._folder / FAILURE).write_text(message)
         return Failure(message)
 
+    def _waiting_for(self) -> str:
+        """The wait that holds the engine up, or nothing."""
+        status = waiting_packing().unpack(self._dut.waiting.value.to_unsigned())
+        if not status["active"]:
+            return ""
+        mode = WaitMode(status["mode"])
+        index = status["index"]
+        if mode.name.startswith("EVT"):
+            return f"event {index} ({mode.name})"
+        threshold = status["threshold"] - (status["threshold"] >> 31 << 32)
+        return f"semaphore {index} ({mode.name} {threshold})"
+
     async def _watch(self, program: bytes, first: int) -> None:
         """Fail when an instruction has taken longer than its budget; wakes once per budget."""
         while (at := self._sequence - first) * RECORD_BYTES < len(program):
@@ -194,6 +220,12 @@ class Session:
             budget = cycle_budget(record, self._config)
             await Timer(budget * PERIOD, unit="step")
             if self._sequence - first == at:
+                waiting = self._waiting_for()
+                if waiting:
+                    (self._folder / WAITING).write_text(
+                        f"instruction {at} (opcode {record[0]:#04x}) waits for {waiting}"
+                    )
+                    raise Failure(waiting)
                 raise self._failure(
                     f"instruction {at} (opcode {record[0]:#04x}) did not complete "
                     f"within {budget} cycles"

@@ -6,7 +6,15 @@ import numpy as np
 
 from dve_cosim.state import HasState
 
-NAMES = ("sbuf", "psum", "registers", "parameter_ram", "lane_state")
+NAMES = (
+    "sbuf",
+    "psum",
+    "registers",
+    "parameter_ram",
+    "lane_state",
+    "semaphores",
+    "events",
+)
 
 
 @dataclass(frozen=True)

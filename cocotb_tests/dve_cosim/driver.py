@@ -15,15 +15,24 @@ from typing import Any, NamedTuple
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from dve_golden.isa.enums import MAX_CHANNELS, PARAMETER_RAM_ENTRIES, RECORD_BYTES, REGISTERS
+from dve_golden.isa.enums import (
+    EVENTS,
+    MAX_CHANNELS,
+    PARAMETER_RAM_ENTRIES,
+    RECORD_BYTES,
+    REGISTERS,
+    SEMAPHORES,
+)
 from dve_rtl.config import EngineConfig
 from dve_rtl.host import Space
+from dve_rtl.payloads import SyncAction
 from numpy.typing import NDArray
 
 from dve_cosim.engine import (
     completion_packing,
     host_request_packing,
     register_request_packing,
+    sync_request_packing,
 )
 from dve_cosim.state import LANE_STATE
 
@@ -287,3 +296,50 @@ class RegisterPort:
         """Set the registers that differ from what they hold."""
         for index in np.flatnonzero(values != held):
             await self.write(int(index), int(values[index]))
+
+
+class SyncPort:
+    """Semaphores and events as another engine sees them; only a read is answered."""
+
+    def __init__(
+        self,
+        dut: Any,
+        *,
+        request_pauses: Pauses = NO_PAUSES,
+        response_pauses: Pauses = NO_PAUSES,
+    ) -> None:
+        self._requests = StreamSource(dut, "sync_request", pauses=request_pauses)
+        self._responses = StreamSink(dut, "sync_response", pauses=response_pauses)
+        self._packing = sync_request_packing()
+
+    async def post(self, action: SyncAction, index: int, value: int = 0) -> None:
+        """Set, add to or subtract from a semaphore; set or clear an event."""
+        await self._requests.send(self._packing.pack(action=action.value, index=index, value=value))
+
+    async def read(self, action: SyncAction, index: int) -> int:
+        """One semaphore or event."""
+        await self.post(action, index)
+        return await self._responses.receive()
+
+    async def read_semaphores(self) -> NDArray[np.uint32]:
+        """All semaphores, uint32 [256]."""
+        reads = [await self.read(SyncAction.READ_SEMAPHORE, k) for k in range(SEMAPHORES)]
+        return np.array(reads, np.uint32)
+
+    async def read_events(self) -> NDArray[np.uint8]:
+        """All events, uint8 [256]."""
+        reads = [await self.read(SyncAction.READ_EVENT, k) for k in range(EVENTS)]
+        return np.array(reads, np.uint8)
+
+    async def write_semaphores(
+        self, values: NDArray[np.uint32], *, held: NDArray[np.uint32]
+    ) -> None:
+        """Set the semaphores that differ from what they hold."""
+        for index in np.flatnonzero(values != held):
+            await self.post(SyncAction.SET_SEMAPHORE, int(index), int(values[index]))
+
+    async def write_events(self, values: NDArray[np.uint8], *, held: NDArray[np.uint8]) -> None:
+        """Set or clear the events that differ from what they hold."""
+        for index in np.flatnonzero(values != held):
+            action = SyncAction.SET_EVENT if values[index] else SyncAction.CLEAR_EVENT
+            await self.post(action, int(index))

@@ -99,6 +99,20 @@ def register_request_packing() -> Packing:
     return _packing(RegisterRequest)
 
 
+def sync_request_packing() -> Packing:
+    """Fields of the synchronisation port's request."""
+    from dve_rtl.payloads import SyncRequest
+
+    return _packing(SyncRequest)
+
+
+def waiting_packing() -> Packing:
+    """Fields of the status that names a wait."""
+    from dve_rtl.payloads import Waiting
+
+    return _packing(Waiting)
+
+
 def streams(config: EngineConfig) -> Iterator[StreamPort]:
     """The streams of the engine, in the order of its port list."""
     yield StreamPort("instruction", config.beat_bits, True)
@@ -107,6 +121,8 @@ def streams(config: EngineConfig) -> Iterator[StreamPort]:
     yield StreamPort("host_response", config.lanes * 64, False)
     yield StreamPort("register_request", register_request_packing().width, True)
     yield StreamPort("register_response", 32, False)
+    yield StreamPort("sync_request", sync_request_packing().width, True)
+    yield StreamPort("sync_response", 32, False)
 
 
 def engine_verilog(config: EngineConfig) -> str:

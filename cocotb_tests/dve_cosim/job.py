@@ -17,6 +17,9 @@ from dve_rtl.config import EngineConfig
 JOB = "job.json"
 STATE = "state.npz"
 FAILURE = "failure.txt"
+WAITING = "waiting.txt"
+"""Names the instruction whose wait has not come true, and what it waits for."""
+
 RESULT = "result.npz"
 RESULTS_XML = "results.xml"
 

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from dve_cosim.build import Simulator, Waves, build
 from dve_cosim.cache import log_file
-from dve_cosim.errors import CosimError
+from dve_cosim.errors import CosimError, WaitError
 from dve_cosim.job import (
     FAILURE,
     RESULT,
     RESULTS_XML,
     STATE,
+    WAITING,
     Counter,
     Job,
     batch_folder,
@@ -284,6 +285,8 @@ def _write_inputs(
             lane_state=state.lane_state,
             parameter_ram=state.parameter_ram,
             registers=state.registers,
+            semaphores=state.semaphores,
+            events=state.events,
         )
         for name, row_bytes in _row_bytes(job.config).items():
             memory = getattr(state, name)
@@ -331,7 +334,11 @@ def _await_batch(
 
 
 def _check(folder: Path, log: Path) -> None:
-    """Raise if the bench has failed or has left no results."""
+    """Raise if an instruction waits in vain, or if the bench has failed or left no results."""
+    waiting = folder / WAITING
+    if waiting.exists():
+        log.unlink(missing_ok=True)
+        raise WaitError(waiting.read_text())
     failure = folder / FAILURE
     if failure.exists():
         raise CosimError(f"simulation failed: {failure.read_text()}; see {log}")
@@ -356,6 +363,8 @@ def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunR
             registers=result["registers"],
             parameter_ram=result["parameter_ram"],
             lane_state=result["lane_state"],
+            semaphores=result["semaphores"],
+            events=result["events"],
         )
         timing = Timing(
             build=build_seconds,

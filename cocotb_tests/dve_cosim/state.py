@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.enums import MAX_CHANNELS, PARAMETER_RAM_ENTRIES, REGISTERS
+from dve_golden.isa.enums import (
+    EVENTS,
+    MAX_CHANNELS,
+    PARAMETER_RAM_ENTRIES,
+    REGISTERS,
+    SEMAPHORES,
+)
 from dve_rtl.config import WORD_BYTES, EngineConfig
 from numpy.typing import NDArray
 
@@ -19,6 +25,8 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "registers": (REGISTERS,),
     "parameter_ram": (PARAMETER_RAM_ENTRIES,),
     "lane_state": (MAX_CHANNELS, len(LANE_STATE)),
+    "semaphores": (SEMAPHORES,),
+    "events": (EVENTS,),
 }
 
 
@@ -30,6 +38,8 @@ class HasState(Protocol):
     registers: NDArray[np.uint32]
     parameter_ram: NDArray[np.float32]
     lane_state: NDArray[np.float32]
+    semaphores: NDArray[np.uint32]
+    events: NDArray[np.uint8]
 
 
 @dataclass(eq=False)
@@ -44,6 +54,9 @@ class ArchState:
     parameter_ram : float32 [256]
     lane_state : float32 [128, 5]
         N, mean, A, B, C of each channel.
+    semaphores : uint32 [256]
+    events : uint8 [256]
+        0 or 1 each.
     """
 
     sbuf: NDArray[np.uint8]
@@ -51,6 +64,10 @@ class ArchState:
     registers: NDArray[np.uint32]
     parameter_ram: NDArray[np.float32]
     lane_state: NDArray[np.float32]
+    semaphores: NDArray[np.uint32] = field(
+        default_factory=lambda: np.zeros(SHAPES["semaphores"], np.uint32)
+    )
+    events: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(SHAPES["events"], np.uint8))
 
     @classmethod
     def reset(cls, config: EngineConfig) -> ArchState:
@@ -72,6 +89,8 @@ class ArchState:
             registers=other.registers.copy(),
             parameter_ram=other.parameter_ram.copy(),
             lane_state=other.lane_state.copy(),
+            semaphores=other.semaphores.copy(),
+            events=other.events.copy(),
         )
 
     def arrays(self) -> dict[str, NDArray]:

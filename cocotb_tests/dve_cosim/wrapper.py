@@ -7,7 +7,7 @@ simulator's file functions. The host port has a bench of its own.
 
 from dve_rtl.config import EngineConfig
 
-from dve_cosim.engine import LANE, TOP, StreamPort, streams
+from dve_cosim.engine import LANE, TOP, StreamPort, streams, waiting_packing
 from dve_cosim.hierarchy import array_path
 
 SIM_TOP = "dve_sim"
@@ -41,6 +41,7 @@ def sim_top(config: EngineConfig, engine: str) -> str:
         "  input wire image_load,",
         "  input wire image_dump,",
         *(line for port in ports for line in _declaration(port)),
+        f"  output wire [{waiting_packing().width - 1}:0] waiting,",
         "  output wire idle",
         ");",
         f"  {TOP} engine (",
@@ -51,6 +52,7 @@ def sim_top(config: EngineConfig, engine: str) -> str:
             for port in ports
             for part in ("payload", "valid", "ready")
         ),
+        "    .waiting(waiting),",
         "    .idle(idle)",
         "  );",
         "  integer file, count, at;",

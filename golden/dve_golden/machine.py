@@ -50,6 +50,8 @@ class WaitingError(Exception):
         Number of the semaphore or event.
     threshold, value : int
         What it is compared with and what it holds; signed, or 0 or 1 for an event.
+    remedy : str
+        What another engine has to post.
     completions : tuple of Completion
         Of the instructions before it in the same `Machine.run`.
     """
@@ -62,6 +64,10 @@ class WaitingError(Exception):
         self.index = unmet.index
         self.threshold = unmet.threshold
         self.value = unmet.value
+        if unmet.needed is None:
+            self.remedy = f"no value of {unmet.what} ends that"
+        else:
+            self.remedy = f"another engine has to set {unmet.what} to {unmet.needed}"
         self.completions: tuple[Completion, ...] = ()
 
 

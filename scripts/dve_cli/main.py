@@ -9,7 +9,7 @@ from importlib import import_module, metadata
 from typing import Annotated, Any, NoReturn
 
 import typer
-from dve_cosim.errors import CosimError
+from dve_cosim.errors import CosimError, WaitError
 from typer.core import TyperCommand, TyperGroup
 
 from dve_cli.errors import UserError
@@ -23,12 +23,16 @@ SUBCOMMANDS = {
     "disasm": "Write a program as text, one instruction per line.",
     "lint": "Say for each instruction whether it is legal, "
     "or the reason with field, value and rule.",
+    "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
 }
 """Name to first line of help. ``dve_cli.NAME`` defines a function ``NAME``: the subcommand."""
 
 USER_ERROR = 2
+WAITING = 3
+"""The program ended in a wait that nothing ends."""
+
 INTERRUPTED = 128 + 2
 """As a shell reports a process that SIGINT ended."""
 
@@ -77,6 +81,8 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()  # a full disk or a closed pipe shows here at the latest
+    except WaitError as error:
+        stop(str(error), WAITING)
     except (UserError, CosimError) as error:
         stop(str(error), USER_ERROR)
     except KeyboardInterrupt:
@@ -135,6 +141,7 @@ def dve(
         dve asm backward.s -o backward.bin    text to 64-byte instructions
         dve lint backward.bin                 what is illegal in them, and why
         dve run backward.bin --on golden      run them
+        dve table                             what the front end knows
         dve export --preset fpga -o dve.v     Verilog for other tools
 
     `dve COMMAND --help` explains a command.

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
+from dve_cosim.errors import WaitError
 from dve_cosim.progress import Progress
 from dve_cosim.session import run_program, waves_format
 from dve_cosim.state import SHAPES, ArchState
 from dve_golden.isa.enums import MAX_CHANNELS, Opcode, Reason
 from dve_golden.isa.notation import MNEMONICS
-from dve_golden.machine import Machine
+from dve_golden.machine import Machine, WaitingError
 from dve_rtl.config import PSUM_ACTIVE_BYTES, SBUF_ACTIVE_BYTES, EngineConfig
 from rich import box
 from rich.console import Console
@@ -34,6 +35,8 @@ DTYPES = {
     "registers": np.dtype(np.uint32),
     "parameter_ram": np.dtype(np.float32),
     "lane_state": np.dtype(np.float32),
+    "semaphores": np.dtype(np.uint32),
+    "events": np.dtype(np.uint8),
 }
 """Arrays of IN.npz."""
 
@@ -66,7 +69,8 @@ def run(
         typer.Option(
             metavar="IN.npz",
             help="State before, each array optional: sbuf, psum uint8 [128, bytes];"
-            " registers uint32 [64]; parameter_ram float32 [256]; lane_state float32 [128, 5].",
+            " registers uint32 [64]; parameter_ram float32 [256]; lane_state float32 [128, 5];"
+            " semaphores uint32 [256]; events uint8 [256], 0 or 1.",
         ),
     ] = None,
     out: Annotated[
@@ -95,10 +99,12 @@ def run(
     """Run a program and show how each instruction completed.
 
     Memory rows that are shorter than the engine's fill its start; longer ones make its memory
-    the next power of two. An illegal instruction changes nothing and the program goes on.
+    the next power of two. An illegal instruction does nothing but its update, and the program
+    goes on. Nobody else posts to semaphores or events here: a wait that does not hold ends the
+    run, which then writes no file.
 
     Exit status 0 (with --strict 1 if an instruction is illegal), 2 on bad input or if the
-    simulation fails.
+    simulation fails, 3 if an instruction waits in vain.
 
     Examples: dve run backward.bin --memory in.npz --out out.npz; dve run backward.bin --on golden
     """
@@ -162,6 +168,9 @@ def checked_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.nd
             raise UserError(
                 f"{path}: {name} must have shape {list(SHAPES[name])}, got {list(array.shape)}"
             )
+        if name == "events" and (array > 1).any():
+            first = int(np.argmax(array > 1))
+            raise UserError(f"{path}: events are 0 or 1, got {array[first]} at index {first}")
         checked[name] = np.ascontiguousarray(array)
     return checked
 
@@ -202,7 +211,10 @@ def _run_golden(
     completions = []
     for index, record in enumerate(records):
         progress("execute", index, len(records))
-        completions.append(machine.execute(record))
+        try:
+            completions.append(machine.execute(record))
+        except WaitingError as error:
+            raise WaitError(f"{error}; {error.remedy}") from error
     return Outcome(
         ArchState.copy_of(machine),
         opcode=np.array([completion.opcode for completion in completions], np.uint8),

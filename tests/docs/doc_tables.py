@@ -18,6 +18,7 @@ from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
 from dve_golden.batchnorm.digits import digits_layer
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
+from dve_golden.isa.dispatch import DVE, Engine, Entry, is_implemented
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
     FLOAT_DTYPES,
@@ -117,6 +118,8 @@ ROLES = {
         "entry_count": "1 to 256",
         "dtype": "FP32",
     },
+    "EVENT_SEMAPHORE": {"events": "wait and update with an operand each"},
+    "NOP": {},
 }
 """What a field is for; header, events, channels and reserved bytes are the same everywhere."""
 
@@ -152,22 +155,29 @@ REASONS = {
 
 
 def opcodes() -> str:
-    """The documented entries of the front-end table."""
+    """The entries of the front-end table whose handler is known, here or on the device."""
 
-    def row(opcode):
-        entry = DOCUMENTED[opcode]
-        executed = entry.handler is not Handler.BAD_OPCODE
+    def address(value: int | None) -> str:
+        return "-" if value is None else f"0x{value:04x}"
+
+    def row(entry: Entry):
+        executed = is_implemented(Engine.DVE, entry)
         return (
-            f"0x{opcode:02x}",
-            f"0x{opcode - OPCODE_TABLE_BASE:02x}",
+            f"0x{entry.opcode:02x}",
+            f"0x{entry.index:02x}",
             entry.name,
             entry.struct,
-            f"0x{entry.trampoline:04x}",
-            entry.handler.name if executed else "default, reason 1",
+            address(entry.trampoline),
+            address(entry.handler),
+            DOCUMENTED[entry.opcode].handler.name if executed else "default, reason 1",
         )
 
-    headings = ("opcode", "index", "name", "struct", "device's trampoline", "handler here")
-    return table(headings, map(row, DOCUMENTED)) + (
+    known = [e for e in DVE if e.trampoline is not None or is_implemented(Engine.DVE, e)]
+    headings = (
+        *("opcode", "index", "name", "struct"),
+        *("device's trampoline", "device's body", "handler here"),
+    )
+    return table(headings, map(row, known)) + (
         f"\nThe table has {len(TABLE)} entries, opcodes 0x{OPCODE_TABLE_BASE:02x} to "
         f"0x{OPCODE_TABLE_BASE + len(TABLE) - 1:02x}; "
         f"every other one is the default too.\n"

@@ -342,6 +342,41 @@ def test_an_error_names_instruction_and_condition(machine):
     )
 
 
+@pytest.mark.parametrize(
+    ("mode", "count", "threshold", "needed"),
+    [
+        (WaitMode.SEM_EQ_IMM, 0, MINUS_ONE, -1),
+        (WaitMode.SEM_LT_IMM, 0, MINUS_ONE, -2),
+        (WaitMode.SEM_LT_IMM, 0, MIN, None),
+        (WaitMode.SEM_LE_IMM, 0, MIN, -(1 << 31)),
+        (WaitMode.SEM_GT_IMM, 0, 7, 8),
+        (WaitMode.SEM_GT_IMM, 0, MAX, None),
+        (WaitMode.SEM_GE_IMM, 0, MAX, (1 << 31) - 1),
+        (WaitMode.SEM_GE_REG, 0, REGISTER, 9),
+    ],
+)
+def test_an_error_says_what_to_post(machine, mode, count, threshold, needed):
+    machine.semaphores[INDEX] = count
+    machine.registers[REGISTER] = 9
+    instruction = record(wait=mode, operands=(threshold, 0))
+    with pytest.raises(WaitingError) as caught:
+        machine.execute(instruction)
+    if needed is None:
+        assert caught.value.remedy == "no value of semaphore 200 ends that"
+        return
+    assert caught.value.remedy == f"another engine has to set semaphore 200 to {needed}"
+    machine.post(Post.SEM_SET, INDEX, needed)
+    assert not waits(machine, instruction)
+
+
+def test_an_error_says_which_event_to_post(machine):
+    for wait, needed in ((WaitMode.EVT_SET, 1), (WaitMode.EVT_CLEAR, 0)):
+        machine.events[INDEX] = 1 - needed
+        with pytest.raises(WaitingError) as caught:
+            machine.execute(record(wait=wait))
+        assert caught.value.remedy == f"another engine has to set event 200 to {needed}"
+
+
 def test_a_run_can_be_taken_up_where_it_waits(machine):
     program = record(update=UpdateMode.SEM_INC_READ) + bytes([0x41]) + bytes(63)
     program += record(wait=WaitMode.SEM_EQ_IMM, operands=(2, 0)) + record(Opcode.NOP)

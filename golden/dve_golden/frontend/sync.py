@@ -111,25 +111,47 @@ class Unmet:
     threshold: int
     value: int
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """Semaphore or event, and its number."""
+        return f"{'event' if self.mode in _EVENT_WAITS else 'semaphore'} {self.index}"
+
+    @property
+    def needed(self) -> int | None:
+        """The value nearest to the threshold that would end the wait; None if there is none."""
         if self.mode in _EVENT_WAITS:
-            what, relation = "event", "=="
-        else:
-            what, relation = "semaphore", _COMPARES[self.mode & ~REGISTER_OPERAND][1]
-        return (
-            f"{what} {self.index} {relation} {self.threshold} ({self.mode.name.lower()}), "
-            f"but it is {self.value}"
-        )
+            return self.threshold
+        needed = self.threshold + _compare(self.mode).distance
+        return needed if -WORD // 2 <= needed < WORD // 2 else None
+
+    def __str__(self) -> str:
+        sign = "==" if self.mode in _EVENT_WAITS else _compare(self.mode).sign
+        name = self.mode.name.lower()
+        return f"{self.what} {sign} {self.threshold} ({name}), but it is {self.value}"
 
 
-_COMPARES: Mapping[int, tuple[Callable[[int, int], bool], str]] = {
-    WaitMode.SEM_EQ_IMM: (operator.eq, "=="),
-    WaitMode.SEM_LT_IMM: (operator.lt, "<"),
-    WaitMode.SEM_LE_IMM: (operator.le, "<="),
-    WaitMode.SEM_GT_IMM: (operator.gt, ">"),
-    WaitMode.SEM_GE_IMM: (operator.ge, ">="),
+@dataclass(frozen=True, slots=True)
+class _Compare:
+    """A relation of semaphore and threshold, its sign, and from where on it holds."""
+
+    holds: Callable[[int, int], bool]
+    sign: str
+    distance: int = 0
+
+
+_COMPARES: Mapping[int, _Compare] = {
+    WaitMode.SEM_EQ_IMM: _Compare(operator.eq, "=="),
+    WaitMode.SEM_LT_IMM: _Compare(operator.lt, "<", -1),
+    WaitMode.SEM_LE_IMM: _Compare(operator.le, "<="),
+    WaitMode.SEM_GT_IMM: _Compare(operator.gt, ">", 1),
+    WaitMode.SEM_GE_IMM: _Compare(operator.ge, ">="),
 }
-"""How a semaphore is compared with the threshold; the register forms compare alike."""
+
+
+def _compare(mode: int) -> _Compare:
+    """The register forms compare alike."""
+    return _COMPARES[mode & ~REGISTER_OPERAND]
+
 
 _EVENT_WAITS: Mapping[int, tuple[int, int]] = {
     WaitMode.EVT_SET: (1, 1),
@@ -160,10 +182,9 @@ def wait(state: State, request: Request) -> Unmet | None:
             state.events[request.index] = left
             return None
     else:
-        compare, _ = _COMPARES[request.mode & ~REGISTER_OPERAND]
         threshold = _signed(operand_of(state, request))
         value = _signed(int(state.semaphores[request.index]))
-        if compare(value, threshold):
+        if _compare(request.mode).holds(value, threshold):
             return None
     return Unmet(WaitMode(request.mode), request.index, threshold, value)
 

@@ -1,0 +1,114 @@
+"""``dve table``: the front-end table of an engine."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from dve_golden.isa.dispatch import TABLES, Engine, Entry, is_implemented
+from dve_golden.isa.generations import Generation
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dve_cli.files import write_atomically
+from dve_cli.targets import require_writable
+
+UNKNOWN = "-"
+"""For what no source names, and for an index outside the table."""
+
+PIPE_WIDTH = 132
+"""Columns of the table where standard output is not a terminal; no name is broken."""
+
+LETTERS = {
+    Generation.SUNDA: "S",
+    Generation.CAYMAN: "C",
+    Generation.MARIANA: "M",
+    Generation.MAVERICK: "V",
+}
+"""How the table writes the generations that know an opcode."""
+
+
+def table(
+    engine: Annotated[
+        Literal["dve", "pool"], typer.Option(help="The vector engine, or the pool engine.")
+    ] = "dve",
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the table as JSON.")
+    ] = None,
+) -> None:
+    """Show what the front end of an engine knows, and what of it this engine executes.
+
+    The vector engine looks up opcode - 0x41 and jumps to a trampoline, which calls the handler's
+    body. The pool engine scans 17 records for the opcode; no batch-norm opcode is among them.
+    Addresses are those of the device's firmware, where they are known.
+
+    Examples: dve table; dve table --engine pool; dve table --json table.json
+    """
+    if json_out is not None:
+        require_writable(json_out)
+    chosen = Engine(engine)
+    entries = [_described(chosen, entry) for entry in TABLES[chosen]]
+    if json_out is not None:
+        report = {"engine": engine, "entries": entries}
+        write_atomically(json_out, f"{json.dumps(report, indent=2)}\n".encode())
+    _print(chosen, entries)
+
+
+def _described(engine: Engine, entry: Entry) -> dict[str, Any]:
+    return {
+        "opcode": entry.opcode,
+        "name": entry.name,
+        "index": entry.index if engine is Engine.DVE else None,
+        "trampoline": entry.trampoline,
+        "handler": entry.handler,
+        "struct": entry.struct,
+        "generations": [generation.value for generation in entry.generations],
+        "implemented": is_implemented(engine, entry),
+    }
+
+
+def _print(engine: Engine, entries: list[dict[str, Any]]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    columns = COLUMNS if engine is Engine.DVE else [name for name in COLUMNS if name not in LOOKUP]
+    shown = Table(box=box.SIMPLE_HEAD)
+    for name in columns:
+        shown.add_column(name, overflow="fold")
+    for entry in entries:
+        shown.add_row(*(COLUMNS[name](entry[name]) for name in columns))
+    console.print(shown)
+    letters = ", ".join(f"{letter} {generation.value}" for generation, letter in LETTERS.items())
+    implemented = sum(entry["implemented"] for entry in entries)
+    console.print(f"{engine.value}: {len(entries)} records, {implemented} implemented; {letters}")
+
+
+def _hexadecimal(digits: int) -> Callable[[int | None], str]:
+    return lambda value: UNKNOWN if value is None else f"0x{value:0{digits}x}"
+
+
+def _text(value: str | None) -> str:
+    return value or UNKNOWN
+
+
+def _letters(generations: list[str]) -> str:
+    return "".join(LETTERS[g] if g.value in generations else UNKNOWN for g in Generation)
+
+
+COLUMNS: dict[str, Callable[[Any], str]] = {
+    "opcode": _hexadecimal(2),
+    "name": _text,
+    "index": _hexadecimal(2),
+    "trampoline": _hexadecimal(4),
+    "handler": _hexadecimal(4),
+    "struct": _text,
+    "generations": _letters,
+    "implemented": lambda yes: "yes" if yes else "no",
+}
+"""How each value is shown."""
+
+LOOKUP = ("index", "trampoline", "handler")
+"""Columns of the vector engine's table only; the pool engine finds its records otherwise."""
