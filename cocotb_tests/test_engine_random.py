@@ -18,7 +18,7 @@ from dve_cosim.coverage import features
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import decode
-from dve_golden.isa.enums import RESULT_DTYPES, SOURCE_DTYPES, Opcode, Reason
+from dve_golden.isa.enums import RESULT_DTYPES, SOURCE_DTYPES, Opcode, Reason, WaitMode
 
 ENGINES = {f"{lanes} lanes": SMALL[lanes] for lanes in (1, 4, 8)} | {"deep": DEEP}
 
@@ -85,6 +85,7 @@ def test_legal_programs(engine):
     compare(workload, config, seed)
 
 
+WAITS = frozenset(WaitMode) - {WaitMode.NONE}
 ILLEGAL = 1600
 EXECUTED = 250
 MOST_WORK = 20_000
@@ -111,6 +112,8 @@ def test_illegal_records_change_nothing():
     illegal, executed, reasons = [], [], Counter()
     geometry = geometry_of(config)
     for record in mutants(rng, programs[0], state.registers):
+        if record[4] in WAITS:  # on what it would wait depends on its place in the program
+            continue
         reason = validate(record, registers=state.registers, geometry=geometry).reason
         if reason is not Reason.NONE:
             illegal.append(record)
@@ -124,7 +127,9 @@ def test_illegal_records_change_nothing():
     assert len(executed) == EXECUTED
 
     (after,) = golden([b"".join(illegal)], {0: state}, config=config)
-    assert not differences(after.state, state, limit=1)
+    # Semaphores and events do change: an illegal record updates them, lest another engine hang.
+    changed = {difference.array for difference in differences(after.state, state)}
+    assert changed == {"semaphores", "events"}
     workload = Workload()
     workload.append(state, [b"".join(illegal)])
     # Interleaved: what is not executed must not disturb its neighbours either.

@@ -5,12 +5,25 @@ Everything follows from one seed, so that a failing program can be made again fr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import Fields, encode
-from dve_golden.isa.enums import DTYPE_BYTES, MAX_CHANNELS, REGISTERS, Dtype, ImmSrc, Opcode, Reason
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    MAX_CHANNELS,
+    REGISTER_OPERAND,
+    REGISTERS,
+    Dtype,
+    ImmSrc,
+    Opcode,
+    Reason,
+    UpdateMode,
+    WaitMode,
+)
+from dve_golden.machine import Machine, WaitingError
 from dve_golden.memory.address import Geometry
 
 SOURCES = (Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.INT32)
@@ -30,6 +43,62 @@ SPECIAL_PATTERNS = np.array(
     np.uint32,
 )  # fmt: skip
 """Signed zeros, infinities, NaN with payload, subnormals, extremes, and powers of two."""
+
+
+_SYNC_VALUES = (0, 1, 2, 3, 5, REGISTERS - 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+"""Operands of waits and updates; small ones are also register numbers."""
+
+_SYNC_INDICES = (0, 1, 2, 255)
+"""Few semaphores and events, so that instructions meet on them."""
+
+
+def with_events(rng: np.random.Generator, records: Iterable[bytes], machine: Machine) -> bytes:
+    """The records with random legal waits and updates, none of which waits in vain.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    records : iterable of bytes
+    machine : Machine
+        In the state before the first record; left in the state after the last one.
+    """
+    done = []
+    for record in records:
+        changed = _set_events(rng, record, list(WaitMode)[rng.integers(len(WaitMode))])
+        if rng.random() < 0.5:
+            changed = _make_equal(changed, machine)
+        try:
+            machine.execute(changed)
+        except WaitingError:
+            changed = changed[:4] + bytes([WaitMode.NONE]) + changed[5:]
+            machine.execute(changed)
+        done.append(changed)
+    return b"".join(done)
+
+
+def _make_equal(record: bytes, machine: Machine) -> bytes:
+    """Let a wait compare with what its semaphore holds: chance would rarely have them equal."""
+    held = int(machine.semaphores[record[5]])
+    if record[4] & REGISTER_OPERAND:
+        (equal,) = np.nonzero(machine.registers == held)
+        held = int(equal[-1]) if equal.size else record[8]
+    return record[:8] + held.to_bytes(4, "little") + record[12:]
+
+
+def _set_events(rng: np.random.Generator, record: bytes, wait: WaitMode) -> bytes:
+    update = list(UpdateMode)[rng.integers(len(UpdateMode))]
+    data = bytearray(record)
+    data[4:8] = wait, rng.choice(_SYNC_INDICES), update, rng.choice(_SYNC_INDICES)
+    values = [int(value).to_bytes(4, "little") for value in rng.choice(_SYNC_VALUES, 2)]
+    registers = [
+        int(rng.integers(REGISTERS)).to_bytes(4, "little") if mode & REGISTER_OPERAND else value
+        for mode, value in zip((wait, update), values, strict=True)
+    ]
+    if record[0] == Opcode.EVENT_SEMAPHORE:
+        data[8:16] = b"".join(registers)
+    else:  # one word serves both: a register number for whoever takes one
+        data[8:12] = registers[0] if wait & REGISTER_OPERAND else registers[1]
+    return bytes(data)
 
 
 @dataclass(frozen=True)
@@ -96,7 +165,7 @@ class ProgramGenerator:
         """``instructions`` legal records in a plausible mix."""
         makers = (
             self.grad_accumulate, self.grad_accumulate2, self.param_load, self.param_load2,
-            self.back_prop, self.back_prop, self.load_parameter_ram,
+            self.back_prop, self.back_prop, self.load_parameter_ram, self.synchronise,
         )  # fmt: skip
         return b"".join(self._legal(makers[self._below(len(makers))]) for _ in range(instructions))
 
@@ -215,6 +284,11 @@ class ProgramGenerator:
             "dtype": int(Dtype.FP32),
         }
         return encode(Opcode.LOAD_PARAMETER_RAM, fields)
+
+    def synchronise(self) -> bytes:
+        """NOP or EVENT_SEMAPHORE with an update and without a wait; see `with_events`."""
+        opcode = self._pick((Opcode.NOP, Opcode.EVENT_SEMAPHORE))
+        return _set_events(self.rng, encode(opcode, {}), WaitMode.NONE)
 
     # operands
 

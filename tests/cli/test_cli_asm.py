@@ -95,6 +95,17 @@ def test_lint_shows_reason_field_value_and_rule(dve, program):
     assert "2 instructions, 1 illegal" in result.stdout
 
 
+def test_lint_tells_known_opcodes_from_unknown_ones(dve, tmp_path):
+    path = tmp_path / "program.bin"
+    path.write_bytes(b"".join(bytes([opcode, 16]) + bytes(62) for opcode in (0x41, 0x00, 0xA0)))
+    report = tmp_path / "report.json"
+    assert dve("lint", path, "--json", report).exit_code == 1
+    known, unknown, executed = json.loads(report.read_text())["instructions"]
+    assert known["findings"][0]["value"] == "0x41, TENSOR_TENSOR_ARITH_OP: known, not implemented"
+    assert unknown["findings"][0]["value"] == "0x00, unknown to cayman"
+    assert (executed["name"], executed["legal"]) == ("event_semaphore", True)
+
+
 def test_lint_of_text_counts_lines(dve, tmp_path):
     source = tmp_path / "program.s"
     source.write_text("\n# comment\n" + ILLEGAL)

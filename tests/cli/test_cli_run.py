@@ -72,6 +72,8 @@ def test_out_holds_the_state_and_the_completions(dve, program, tmp_path):
         "registers": ("uint32", (64,)),
         "parameter_ram": ("float32", (256,)),
         "lane_state": ("float32", (128, 5)),
+        "semaphores": ("uint32", (256,)),
+        "events": ("uint8", (256,)),
         "completion_opcode": ("uint8", (2,)),
         "completion_reason": ("uint8", (2,)),
         "completion_cycles": ("uint32", (2,)),
@@ -98,6 +100,32 @@ def test_nan_patterns_are_kept(dve, program, memory, tmp_path):
     source = memory(lane_state=patterns.view(np.float32))
     dve("run", program(""), "--on", "golden", "--memory", source, "--out", tmp_path / "out.npz")
     assert np.array_equal(load(tmp_path / "out.npz")["lane_state"].view(np.uint32), patterns)
+
+
+WAITS = "nop update=sem_inc_read:1\nevent_semaphore wait=sem_ge_imm:7 wait_value=5\n"
+TAKES = "event_semaphore wait=evt_set_then_clear:3 update=sem_sub_imm_complete:7 update_value=6\n"
+
+
+def test_semaphores_and_events_come_from_and_go_to_the_files(dve, program, memory, tmp_path):
+    semaphores, events = np.arange(256, dtype=np.uint32), np.ones(256, np.uint8)
+    source, out = memory(semaphores=semaphores, events=events), tmp_path / "out.npz"
+    result = dve("run", program(WAITS + TAKES), "--on", "golden", "--memory", source, "--out", out)
+    assert result.exit_code == 0
+    semaphores[1], semaphores[7], events[3] = 2, 1, 0
+    assert load(out)["semaphores"].tolist() == semaphores.tolist()
+    assert load(out)["events"].tolist() == events.tolist()
+
+
+def test_a_wait_in_vain_is_status_3_and_leaves_no_file(dve, program, memory, tmp_path):
+    out, report = tmp_path / "out.npz", tmp_path / "out.json"
+    result = dve("run", program(WAITS), "--on", "golden", "--out", out, "--json", report)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == (
+        "dve: error: instruction 1 (event_semaphore) waits for semaphore 7 >= 5 (sem_ge_imm), "
+        "but it is 0; another engine has to set semaphore 7 to 5\n"
+    )
+    assert not out.exists()
+    assert not report.exists()
 
 
 @pytest.mark.parametrize(
@@ -135,6 +163,10 @@ def test_enlarging_stops_at_the_active_size(dve, program, memory, tmp_path):
         ({"registers": np.zeros(64, ">u4")}, "registers must be uint32, got >u4"),
         ({"parameter_ram": np.zeros(256)}, "parameter_ram must be float32, got float64"),
         ({"lane_state": np.zeros((128, 4), np.float32)}, "shape [128, 5], got [128, 4]"),
+        ({"semaphores": np.zeros(255, np.uint32)}, "semaphores must have shape [256], got [255]"),
+        ({"semaphores": np.zeros(256, np.int32)}, "semaphores must be uint32, got int32"),
+        ({"events": np.zeros(256, np.bool_)}, "events must be uint8, got bool"),
+        ({"events": np.arange(256, dtype=np.uint8)}, "events are 0 or 1, got 2 at index 2"),
     ],
 )
 def test_an_unfit_array_is_named(dve, program, memory, tmp_path, arrays, message):

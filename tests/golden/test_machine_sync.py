@@ -23,10 +23,9 @@ def machine():
 
 def record(opcode=EVENT, *, wait=0, update=0, operands=(0, 0), at=(INDEX, INDEX), **fields):
     """A record with events; ``operands`` and ``at`` are of wait and update in this order."""
+    values = {"events.semaphore_value": operands[0]}
     if opcode is EVENT:
-        values = dict(zip(("events.wait_value", "events.update_value"), operands, strict=True))
-    else:
-        values = {"events.semaphore_value": operands[0]}
+        values = {"events.wait_value": operands[0], "events.update_value": operands[1]}
     events = {
         "events.wait_mode": wait,
         "events.wait_idx": at[0],

@@ -1,4 +1,4 @@
-"""What the front ends know, against batchnorm.md section 1 and isa_common.md 7."""
+"""What the front ends know, against batchnorm.md section 1 and isa_common.md 7.1, 7.2."""
 
 import pytest
 from dve_golden.isa.dispatch import (

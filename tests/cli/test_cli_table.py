@@ -1,0 +1,93 @@
+"""``dve table``: what it prints and writes."""
+
+import json
+
+import pytest
+from dve_cli.main import app
+from dve_golden.isa.dispatch import TABLES, Engine
+from dve_golden.isa.enums import Opcode
+from typer.testing import CliRunner
+
+
+@pytest.fixture
+def dve(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["table", *map(str, arguments)])
+
+    return run
+
+
+def rows(result):
+    """The cells of each line that starts with an opcode."""
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    return [cells for cells in lines if cells and cells[0].startswith("0x")]
+
+
+def test_the_vector_engine(dve):
+    found = {cells[0]: cells[1:] for cells in rows(dve())}
+    assert len(found) == len(TABLES[Engine.DVE])
+    assert found["0x65"] == [
+        *("BATCH_NORM_BACK_PROP", "0x24", "0x30ae", "0xb6f0", "S3S3D3_TT", "SCMV", "yes"),
+    ]
+    assert found["0x61"][2:] == ["0x308e", "0xb380", "S4D2_BN", "SCMV", "no"]
+    assert found["0xf4"] == [
+        "TENSOR_SCALAR_INT_WIDE",
+        "-",
+        "-",
+        "-",
+        "S2D2D2_TS_WIDE",
+        "---V",
+        "no",
+    ]
+    implemented = {int(opcode, 16) for opcode, cells in found.items() if cells[-1] == "yes"}
+    assert implemented == set(map(int, Opcode))
+
+
+def test_no_batch_norm_opcode_lives_on_the_pool_engine(dve):
+    result = dve("--engine", "pool")
+    found = rows(result)
+    assert [cells[0] for cells in found] == [
+        *("0x41", "0x45", "0x46", "0x47", "0x51", "0x52", "0x7b", "0x7c", "0x7d", "0x7e", "0xbe"),
+        *("0xf0", "0xf0", "0xf0", "0xf0", "0xf0", "0xf2"),
+    ]
+    assert "BATCH_NORM" not in result.stdout
+    assert {cells[-1] for cells in found} == {"no"}
+    assert "pool: 17 records, 0 implemented" in result.stdout
+    assert "trampoline" not in result.stdout
+
+
+def test_json_has_what_is_known(dve, tmp_path):
+    path = tmp_path / "table.json"
+    assert dve("--json", path).exit_code == 0
+    report = json.loads(path.read_text())
+    assert report["engine"] == "dve"
+    entries = {entry["opcode"]: entry for entry in report["entries"]}
+    assert entries[0x94] == {
+        "opcode": 0x94,
+        "name": "BATCH_NORM_GRAD_ACCUMULATE2",
+        "index": 0x53,
+        "trampoline": 0x30A6,
+        "handler": 0xB55C,
+        "struct": "S3S3D1_BN2",
+        "generations": ["sunda", "cayman", "mariana", "maverick"],
+        "implemented": True,
+    }
+    assert (entries[0xF0]["index"], entries[0xF0]["struct"]) == (None, None)
+
+
+def test_json_of_the_pool_engine_has_no_index(dve, tmp_path):
+    path = tmp_path / "table.json"
+    assert dve("--engine", "pool", "--json", path).exit_code == 0
+    entries = json.loads(path.read_text())["entries"]
+    assert len(entries) == 17
+    assert all(entry["index"] is None and not entry["implemented"] for entry in entries)
+
+
+def test_bad_arguments_are_refused(dve, tmp_path):
+    assert dve("--engine", "act").exit_code == 2
+    missing = dve("--json", tmp_path / "absent" / "table.json")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert "there is no directory" in missing.stderr
