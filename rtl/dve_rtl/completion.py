@@ -6,12 +6,16 @@ from amaranth.lib.wiring import In, Out
 
 from dve_rtl.payloads import Completion
 
+OLDEST = (1 << 32) - 1
+"""Age at which the previous completion stops ageing."""
+
 
 class CompletionPort(wiring.Component):
     """Holds one completion until it is accepted, so that the next instruction can execute.
 
     ``cycles`` of a completion counts clocks from the later of the last beat accepted and the
-    previous completion, to this completion. Latency 1 clock.
+    previous completion, to this completion, modulo 2^32 for an instruction that takes longer.
+    Latency 1 clock.
 
     Members
     -------
@@ -35,19 +39,17 @@ class CompletionPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         sequence = Signal(32)
-        previous = Signal(32)
-        # It is offered in the clock after this one. Differences modulo 2^32 are ages; the
-        # smaller age belongs to the later event.
-        offered_at = Signal(32)
+        # The smaller age belongs to the later event. The previous completion, or the lack of one,
+        # must not look recent again when the engine has idled for 2^32 clocks.
+        since_previous = Signal(range(OLDEST + 1), init=OLDEST)
         since_accepted = Signal(32)
-        since_previous = Signal(32)
-        first = sequence == 0
         m.d.comb += [
-            offered_at.eq(self.now + 1),
-            since_accepted.eq(offered_at - self.accepted_at),
-            since_previous.eq(offered_at - previous),
+            # It is offered in the clock after this one.
+            since_accepted.eq(self.now + 1 - self.accepted_at),
             self.ready.eq(~self.o.valid | self.o.ready),
         ]
+        with m.If(since_previous != OLDEST):
+            m.d.sync += since_previous.eq(since_previous + 1)
         with m.If(self.ready):
             m.d.sync += self.o.valid.eq(self.valid)
             with m.If(self.valid):
@@ -56,13 +58,9 @@ class CompletionPort(wiring.Component):
                     self.o.p.opcode.eq(self.opcode),
                     self.o.p.reason.eq(self.reason),
                     self.o.p.cycles.eq(
-                        Mux(
-                            first | (since_accepted < since_previous),
-                            since_accepted,
-                            since_previous,
-                        )
+                        Mux(since_accepted < since_previous, since_accepted, since_previous)
                     ),
                     sequence.eq(sequence + 1),
-                    previous.eq(offered_at),
+                    since_previous.eq(1),
                 ]
         return m

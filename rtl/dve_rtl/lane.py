@@ -29,7 +29,7 @@ from dve_rtl.lane_program import (
     Schedule,
 )
 from dve_rtl.lane_state import LaneState
-from dve_rtl.memory.element import size_log2
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.memory.load import Load, LoadControl
 from dve_rtl.memory.ram import Ram
 from dve_rtl.payloads import DTYPE
@@ -317,7 +317,7 @@ class Lane(wiring.Component):
         size = Signal(2)
         word = Signal(64)
         enable = Signal(WORD_BYTES)
-        m.d.comb += size.eq(size_log2(control.store_dtype))
+        m.d.comb += size.eq(log2_bytes(control.store_dtype))
         with m.Switch(size):
             for log2 in range(3):
                 with m.Case(log2):

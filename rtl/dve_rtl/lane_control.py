@@ -8,7 +8,6 @@ from dve_rtl.config import EngineConfig
 from dve_rtl.host import HostAccess
 from dve_rtl.lane import (
     LOAD_LATENCY,
-    HostField,
     LaneProgram,
     Result,
     control_layout,
@@ -109,7 +108,7 @@ class LaneControl(wiring.Component):
         back_prop = Signal()
         m.d.comb += [
             back_prop.eq(self.instruction.handler == Handler.BACK_PROP),
-            control.program.eq(back_prop),
+            control.program.eq(Mux(back_prop, LaneProgram.BACK_PROP, LaneProgram.GRAD_ACCUMULATE)),
             # The host asks for the lane state, whatever the last instruction was.
             control.immediates.eq(~back_prop & ~self.host.state_read),
         ]
@@ -279,6 +278,3 @@ class LaneControl(wiring.Component):
 
 def _is(kind, kinds):
     return Cat(kind == k for k in kinds).any()
-
-
-__all__ = ["HostField", "Instruction", "LaneControl", "LaneProgram"]

@@ -6,7 +6,6 @@ The wire layouts of the instructions themselves are derived from ``dve_golden.is
 
 from amaranth.hdl import Shape, signed
 from amaranth.lib import data, enum
-from dve_golden.isa.enums import Dtype as Dtype  # one meaning of a code on both sides
 
 DTYPE = Shape(4)
 """A nibble element type code (isa_common.md 2.1)."""

@@ -183,6 +183,12 @@ class Sequencer(wiring.Component):
         with m.If(self.updated):
             m.d.sync += has_updated.eq(1)
 
+        # Also while the lead of the next pass is issued.
+        with m.If(moves):
+            m.d.sync += waiting.eq(1)
+        with m.Elif(self.stored):
+            m.d.sync += waiting.eq(0)
+
         m.d.comb += self.count.p.eq(op.element_count)
         with m.FSM():
             with m.State("IDLE"):
@@ -219,7 +225,6 @@ class Sequencer(wiring.Component):
                 m.d.comb += moves.eq(~op.serial | ~waiting | self.stored)
                 with m.If(moves):
                     self._element_kind(m, op, element, kind)
-                    m.d.sync += waiting.eq(1)
                     with m.If(walker0.last):
                         m.d.sync += [group.eq(group + 1), lead.eq(0), element.eq(0)]
                         m.next = "LEAD"

@@ -1,14 +1,31 @@
 """Numbering and measuring of completions."""
 
+from itertools import pairwise
+
 from amaranth.sim import Simulator
+from dve_rtl import completion
 from dve_rtl.completion import CompletionPort
 
 
-def test_cycles_count_from_the_later_event_and_back_pressure_loses_nothing():
+def run(ends, *, stalls=()):
+    """Let instructions end, and accept their completions.
+
+    Parameters
+    ----------
+    ends : list of (int, int)
+        Clock of the end, and clock in which the last beat was accepted.
+    stalls : tuple of int
+        Clocks for which each completion is left waiting; no more than ``ends``.
+
+    Returns
+    -------
+    tuple of list
+        Completions as (sequence, opcode, reason, cycles), and the clock in which each end was
+        taken. ``opcode`` is the clock of the end, ``reason`` the same modulo 17.
+    """
     dut = CompletionPort()
-    # (clock of the end, clock in which the last beat was accepted), then what must be reported.
-    ends = [(10, 3), (14, 5), (40, 30), (41, 31), (42, 32)]
     got = []
+    taken_at = []
 
     async def drive(ctx):
         clock = 0
@@ -21,34 +38,48 @@ def test_cycles_count_from_the_later_event_and_back_pressure_loses_nothing():
             ctx.set(dut.reason, end % 17)
             ctx.set(dut.accepted_at, accepted_at)
             ctx.set(dut.valid, 1)
-            while True:
+            taken = False
+            while not taken:
                 ctx.set(dut.now, clock)
                 _, _, taken = await ctx.tick().sample(dut.ready)
                 clock += 1
-                if taken:
-                    break
+            taken_at.append(clock - 1)
             ctx.set(dut.valid, 0)
-        for _ in range(20):
-            await ctx.tick()
 
     async def accept(ctx):
         for index in range(len(ends)):
-            if index == 2:  # the third is left waiting, and the fourth behind it
-                await ctx.tick().repeat(35)
+            if index < len(stalls):
+                await ctx.tick().repeat(1 + stalls[index])
             ctx.set(dut.o.ready, 1)
-            (completion,) = await ctx.tick().sample(dut.o.payload).until(dut.o.valid)
+            (payload,) = await ctx.tick().sample(dut.o.payload).until(dut.o.valid)
             ctx.set(dut.o.ready, 0)
-            got.append(
-                (completion.sequence, completion.opcode, completion.reason, completion.cycles)
-            )
+            got.append((payload.sequence, payload.opcode, payload.reason, payload.cycles))
 
     sim = Simulator(dut)
     sim.add_clock(1e-8)
     sim.add_testbench(drive)
     sim.add_testbench(accept)
     sim.run()
+    return got, taken_at
+
+
+def test_cycles_count_from_the_later_event():
+    got, taken_at = run([(10, 3), (14, 5), (40, 30)])
+    assert taken_at == [10, 14, 40]
     # Offered one clock after the end: 11 - 3; 15 - 11, after the previous one; 41 - 30, after
-    # the last beat. The fourth has to wait for the third to be accepted.
+    # the last beat.
+    assert got == [(0, 10, 10, 8), (1, 14, 14, 4), (2, 40, 40 % 17, 11)]
+
+
+def test_back_pressure_loses_nothing_and_counts():
+    ends = [(10, 3), (14, 5), (40, 30), (41, 31), (42, 32)]
+    got, taken_at = run(ends, stalls=(0, 0, 60, 7, 0))
     assert [c[:3] for c in got] == [(i, end, end % 17) for i, (end, _) in enumerate(ends)]
-    assert [c[3] for c in got[:3]] == [8, 4, 11]
-    assert all(c[3] > 0 for c in got[3:])
+    assert taken_at[3] > 60
+    assert [c[3] for c in got[3:]] == [b - a for a, b in pairwise(taken_at[2:])]
+
+
+def test_a_long_pause_does_not_make_the_previous_completion_recent(monkeypatch):
+    monkeypatch.setattr(completion, "OLDEST", 63)
+    got, _ = run([(10, 3), (10 + 64 + 2, 70)])
+    assert [c[3] for c in got] == [8, 7]

@@ -3,7 +3,7 @@
 from amaranth import *
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
-from dve_golden.isa.enums import DTYPE_BYTES, MAX_CHANNELS, REGISTERS, Dtype
+from dve_golden.isa.enums import MAX_CHANNELS, REGISTERS
 
 from dve_rtl.config import EngineConfig
 from dve_rtl.payloads import OFFSET, Pointer
@@ -16,12 +16,6 @@ _PSUM_STRIDE_BITS = 15
 _SBUF_STRIDE_BITS = 18
 _PARTITION_BITS = (MAX_CHANNELS - 1).bit_length()
 _QUADRANT_PARTITION_BITS = 5
-
-
-def log2_bytes(dtype) -> Value:
-    """Log2 of the element size of the type in the low nibble of ``dtype``; 0 for INVALID."""
-    table = [DTYPE_BYTES.get(Dtype(code), 1).bit_length() - 1 for code in range(16)]
-    return Array(Const(entry, 2) for entry in table)[dtype[:4]]
 
 
 class WordForm(enum.Enum, shape=2):

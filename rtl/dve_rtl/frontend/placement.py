@@ -6,9 +6,10 @@ from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import ImmSrc, Reason
 
 from dve_rtl.config import EngineConfig
-from dve_rtl.frontend.address import ADDRESS, AddressCheck, AddressFetch, WordForm, log2_bytes
+from dve_rtl.frontend.address import ADDRESS, AddressCheck, AddressFetch, WordForm
 from dve_rtl.frontend.decode import Candidate, Slot
 from dve_rtl.frontend.faults import fault_layout
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import Pointer
 
 IMM0 = len(Slot)

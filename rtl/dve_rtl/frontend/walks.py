@@ -5,12 +5,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from dve_rtl.config import EngineConfig
-from dve_rtl.frontend.address import log2_bytes
 from dve_rtl.frontend.alias import AliasCheck
 from dve_rtl.frontend.counts import ELEMENTS, ElementCounts
 from dve_rtl.frontend.decode import DIMENSIONS, Candidate, Slot
 from dve_rtl.frontend.extents import Extents
 from dve_rtl.frontend.footprint import Footprint
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import Pointer
 
 BYTES_STEP = DIMENSIONS * len(Slot)

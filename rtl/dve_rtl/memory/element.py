@@ -5,10 +5,10 @@ from amaranth.utils import exact_log2
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
 
 
-def size_log2(dtype: Value) -> Value:
-    """Base-2 logarithm of the element size in bytes, 0 to 2.
+def log2_bytes(dtype: Value) -> Value:
+    """Log2 of the element size of the type in the low nibble of ``dtype``, 0 to 3; 0 for INVALID.
 
-    64-bit types and INVALID never pass legality; they read as 0 here.
+    Behind the validator it is 0 to 2: no instruction executes with a 64-bit type.
     """
-    sizes = [DTYPE_BYTES.get(Dtype(code), 1) for code in range(1 << len(dtype))]
-    return Array(Const(exact_log2(size) if size <= 4 else 0, 2) for size in sizes)[dtype]
+    table = [exact_log2(DTYPE_BYTES.get(Dtype(code), 1)) for code in range(16)]
+    return Array(Const(entry, 2) for entry in table)[dtype[:4]]

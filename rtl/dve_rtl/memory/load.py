@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from dve_rtl.memory.element import size_log2
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import DTYPE
 
 
@@ -42,7 +42,7 @@ class Load(wiring.Component):
         shifted = Signal(32)
         m.d.comb += [
             word.eq(Mux(self.control.psum, self.psum, self.sbuf)),
-            size.eq(size_log2(self.control.dtype)),
+            size.eq(log2_bytes(self.control.dtype)),
             shifted.eq(word >> (self.control.byte << 3)),
         ]
         with m.Switch(size):

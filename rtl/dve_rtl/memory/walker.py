@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from dve_rtl.memory.element import size_log2
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import OFFSET, Walk
 
 
@@ -56,7 +56,7 @@ class Walker(wiring.Component):
             moves = self.step & ~self.load & ~ends[d] & Cat(*ends[:d], Const(1)).all()
             target = Signal(OFFSET, name=f"target_{d}")
             # (step << 2) needs 18 bits, the width of an offset.
-            m.d.comb += target.eq(run[d] + (self.walk.step[d] << size_log2(self.walk.dtype)))
+            m.d.comb += target.eq(run[d] + (self.walk.step[d] << log2_bytes(self.walk.dtype)))
             with m.If(moves):
                 m.d.sync += index[d].eq(index[d] + 1)
                 m.d.sync += [index[inner].eq(0) for inner in range(d)]
