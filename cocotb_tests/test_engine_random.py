@@ -2,22 +2,21 @@
 
 from collections import Counter
 from functools import partial
-from math import prod
 
 import numpy as np
 import pytest
 from benches.configs import DEEP, SMALL
-from benches.mutants import mutants
-from benches.workloads import (
+from dve_cosim.compare import differences
+from dve_cosim.coverage import features
+from dve_cosim.mutants import mutants
+from dve_cosim.scoreboard import first_failure, golden, rtl
+from dve_cosim.workloads import (
     Workload,
     geometry_of,
     random_programs,
+    work_of,
 )
-from dve_cosim.compare import differences
-from dve_cosim.coverage import features
-from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_golden.frontend.legality import validate
-from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import RESULT_DTYPES, SOURCE_DTYPES, Opcode, Reason, WaitMode
 
 ENGINES = {f"{lanes} lanes": SMALL[lanes] for lanes in (1, 4, 8)} | {"deep": DEEP}
@@ -90,19 +89,6 @@ ILLEGAL = 1600
 EXECUTED = 250
 MOST_WORK = 20_000
 """Elements times channels; a mutated count can be far more than a test has time for."""
-
-
-def work_of(record: bytes) -> int:
-    """Elements times channels of a legal record."""
-    _, fields = decode(record)
-    counts = [
-        prod(value)
-        for name, value in fields.items()
-        if name.endswith("num_elem") and isinstance(value, tuple)
-    ]
-    channels = fields.get("num_active_channels", 1)
-    assert isinstance(channels, int)
-    return max(counts, default=0) * channels
 
 
 def test_illegal_records_change_nothing():

@@ -2,9 +2,9 @@
 
 import pytest
 from benches.configs import DEEP, SMALL
-from benches.workloads import random_programs
 from dve_cosim.scoreboard import Outcome, golden, mismatch
 from dve_cosim.session import run_batches
+from dve_cosim.workloads import random_programs
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode
 

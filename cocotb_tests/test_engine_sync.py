@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 from benches.configs import SMALL
-from benches.workloads import Workload, random_programs
 from dve_cosim.build import build
 from dve_cosim.errors import WaitError
 from dve_cosim.generator import with_events
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.session import run_program
+from dve_cosim.workloads import Workload, random_programs
 from dve_cosim.wrapper import SIM_TOP
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Opcode, UpdateMode, WaitMode

@@ -5,7 +5,6 @@ import random
 import cocotb
 import numpy as np
 from benches.configs import SMALL
-from benches.workloads import random_state, random_words
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from dve_cosim.compare import differences
@@ -18,6 +17,7 @@ from dve_cosim.driver import (
     random_pauses,
 )
 from dve_cosim.state import ArchState
+from dve_cosim.workloads import random_state, random_words
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import REGISTERS, Dtype, ImmSrc, Opcode

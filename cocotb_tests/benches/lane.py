@@ -7,9 +7,9 @@ import cocotb
 import numpy as np
 import softfloatpy as softfloat
 from benches.configs import LANE as CONFIG
-from benches.workloads import random_words
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
+from dve_cosim.workloads import random_words
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
 from dve_rtl.lane import LOAD_LATENCY, HostField, LaneProgram, Result, control_layout
 from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PREPARE, Schedule

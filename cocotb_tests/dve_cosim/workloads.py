@@ -1,14 +1,17 @@
-"""Random states and programs for the whole-engine tests, by seed."""
+"""Random states and programs for a whole engine, by seed."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
-from dve_cosim.generator import SPECIAL_PATTERNS, Memories, ProgramGenerator
-from dve_cosim.state import ArchState
+from dve_golden.isa.codec import decode
 from dve_golden.memory.address import Geometry
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
+
+from dve_cosim.generator import SPECIAL_PATTERNS, Memories, ProgramGenerator
+from dve_cosim.state import ArchState
 
 
 def geometry_of(config: EngineConfig) -> Geometry:
@@ -98,3 +101,16 @@ def random_programs(
         rng, geometry_of(config), memories.registers, max_elements=max_elements
     )
     return state, [generator.program(instructions) for _ in range(programs)]
+
+
+def work_of(record: bytes) -> int:
+    """Elements times channels of a record whose opcode the engine executes."""
+    _, fields = decode(record)
+    counts = [
+        prod(value)
+        for name, value in fields.items()
+        if name.endswith("num_elem") and isinstance(value, tuple)
+    ]
+    channels = fields.get("num_active_channels", 1)
+    assert isinstance(channels, int)
+    return max(counts, default=0) * channels
