@@ -1,11 +1,22 @@
-"""What a legal instruction exercises, as names that can be counted."""
+"""What an instruction exercises, as names that can be counted."""
 
 from collections.abc import Iterator
+from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import Fields, decode
-from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode, Reason
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    FLOAT_DTYPES,
+    RESULT_DTYPES,
+    SOURCE_DTYPES,
+    Dtype,
+    ImmSrc,
+    Opcode,
+    Reason,
+)
 from dve_golden.memory.address import (
     QUADRANT,
     Geometry,
@@ -108,3 +119,84 @@ def _place(walk: Walk) -> tuple[Region, int]:
 
 def _bytes(walk: Walk) -> set[int]:
     return {int(first) + byte for first in walk.offsets(0, walk.count) for byte in range(walk.size)}
+
+
+class Bin(NamedTuple):
+    """The cross of what `features` names one by one; ``-`` where an instruction has no such thing.
+
+    Parameters
+    ----------
+    opcode : str
+        Name of the opcode, or ``unknown``.
+    reason : str
+        Name of the reason; ``NONE`` if legal. The rest is ``-`` for an illegal record.
+    types : str
+        Types of the sources and, after an arrow, of the destination.
+    memory : str
+        Where they are, in the same form.
+    aliasing : str
+        ``in place``, ``overlaps src0``, ``overlaps src1``, ``overlaps both`` or ``disjoint``.
+    """
+
+    opcode: str
+    reason: str
+    types: str = "-"
+    memory: str = "-"
+    aliasing: str = "-"
+
+
+_TENSOR_TYPES = {
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE: FLOAT_DTYPES,
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE2: FLOAT_DTYPES,
+    Opcode.BATCH_NORM_BACK_PROP: RESULT_DTYPES,
+}
+
+ALL_TYPES: dict[str, frozenset[str]] = {
+    opcode.name: frozenset(
+        f"{one.name},{other.name}->{result.name}"
+        for one, other, result in product(SOURCE_DTYPES, SOURCE_DTYPES, results)
+    )
+    for opcode, results in _TENSOR_TYPES.items()
+} | {
+    opcode.name: frozenset(dtype.name for dtype in FLOAT_DTYPES)
+    for opcode in (Opcode.BATCH_NORM_PARAM_LOAD, Opcode.BATCH_NORM_PARAM_LOAD2)
+}
+"""Every value of `Bin.types` that is legal, by name of the opcode."""
+
+
+def bin_of(record: bytes, registers: Registers, geometry: Geometry) -> Bin:
+    """The bin that a record counts for."""
+    reason = validate(record, registers=registers, geometry=geometry).reason
+    known = record[0] in list(Opcode)
+    name = Opcode(record[0]).name if known else "unknown"
+    if reason is not Reason.NONE:
+        return Bin(name, reason.name)
+    opcode, fields = decode(record)
+    names = [name for name in (*SOURCES, "dst") if f"{name}.start_addr" in fields]
+    if not names:
+        return Bin(name, reason.name)
+    walks = {name: _walk(name, opcode, fields, registers) for name in names}
+    return Bin(
+        opcode.name,
+        reason.name,
+        _arrow({name: _dtype(name, opcode, fields).name for name in names}),
+        _arrow({name: walk.start.region.name for name, walk in walks.items()}),
+        _alias_class(walks) if "dst" in walks else "-",
+    )
+
+
+def _arrow(values: dict[str, str]) -> str:
+    sources = ",".join(value for name, value in values.items() if name != "dst")
+    return f"{sources}->{values['dst']}" if "dst" in values else sources
+
+
+def _alias_class(walks: dict[str, Walk]) -> str:
+    if "in place" in _aliasing(walks):
+        return "in place"
+    result = walks["dst"]
+    met = [
+        name
+        for name in ("src0", "src1")
+        if _place(walks[name]) == _place(result) and _bytes(walks[name]) & _bytes(result)
+    ]
+    return {0: "disjoint", 1: f"overlaps {''.join(met)}", 2: "overlaps both"}[len(met)]

@@ -1,4 +1,4 @@
-"""The one exception that leaves this library."""
+"""The exceptions that leave this library, one base for all."""
 
 
 class CosimError(Exception):
@@ -7,3 +7,7 @@ class CosimError(Exception):
 
 class WaitError(CosimError):
     """The program ended in a wait that did not come true; nothing is wrong with the simulation."""
+
+
+class EngineError(CosimError):
+    """The simulated engine did not keep its contract: an instruction hangs, an answer is wrong."""

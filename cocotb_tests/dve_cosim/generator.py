@@ -67,13 +67,18 @@ def with_events(rng: np.random.Generator, records: Iterable[bytes], machine: Mac
         changed = _set_events(rng, record, list(WaitMode)[rng.integers(len(WaitMode))])
         if rng.random() < 0.5:
             changed = _make_equal(changed, machine)
-        try:
-            machine.execute(changed)
-        except WaitingError:
-            changed = changed[:4] + bytes([WaitMode.NONE]) + changed[5:]
-            machine.execute(changed)
-        done.append(changed)
+        done.append(executed(changed, machine))
     return b"".join(done)
+
+
+def executed(record: bytes, machine: Machine) -> bytes:
+    """The record after ``machine`` has executed it, without its wait if that was in vain."""
+    try:
+        machine.execute(record)
+    except WaitingError:
+        record = record[:4] + bytes([WaitMode.NONE]) + record[5:]
+        machine.execute(record)
+    return record
 
 
 def _make_equal(record: bytes, machine: Machine) -> bytes:

@@ -18,6 +18,7 @@ from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.compare import differences
+from dve_cosim.errors import EngineError, WaitError
 from dve_cosim.session import run_batches
 from dve_cosim.state import ArchState
 
@@ -35,11 +36,14 @@ class Outcome:
         After the last instruction.
     opcode, reason : list of int
         Of each completion.
+    stopped : str
+        Why the side gave up within the program, which it must not; the rest is void then.
     """
 
     state: ArchState
     opcode: list[int]
     reason: list[int]
+    stopped: str = ""
 
 
 Runner = Callable[[Sequence[bytes], Mapping[int, ArchState]], Iterable[Outcome]]
@@ -62,6 +66,25 @@ def golden(
         )
 
 
+def golden_afresh(
+    programs: Sequence[bytes], states: Mapping[int, ArchState], *, config: EngineConfig
+) -> Iterator[Outcome]:
+    """As `golden`, but with another machine for every instruction.
+
+    Differs if a machine keeps anything that is not in the architectural state.
+    """
+    state = ArchState.reset(config)
+    for index, program in enumerate(programs):
+        state = states.get(index, state)
+        opcode, reason = [], []
+        for record in split_records(program):
+            (outcome,) = golden([record], {0: state}, config=config)
+            state = outcome.state
+            opcode += outcome.opcode
+            reason += outcome.reason
+        yield Outcome(state, opcode, reason)
+
+
 def rtl(
     programs: Sequence[bytes],
     states: Mapping[int, ArchState],
@@ -69,13 +92,23 @@ def rtl(
     config: EngineConfig,
     **options: Any,
 ) -> Iterator[Outcome]:
-    """The outcomes on the RTL; see `Runner`. Further options are those of `run_batches`."""
-    for result in run_batches(programs, config=config, reloads=states, **options):
-        yield Outcome(result.state, result.opcode.tolist(), result.reason.tolist())
+    """The outcomes on the RTL; see `Runner`. Further options are those of `run_batches`.
+
+    An instruction that hangs, or waits where the reference does not, is an outcome as well: the
+    last one.
+    """
+    results = run_batches(programs, config=config, reloads=states, **options)
+    try:
+        for result in results:
+            yield Outcome(result.state, result.opcode.tolist(), result.reason.tolist())
+    except (EngineError, WaitError) as error:
+        yield Outcome(ArchState.reset(config), [], [], stopped=str(error))
 
 
 def mismatch(got: Outcome, expected: Outcome) -> str:
     """The first differences, one per line: completions, then state; empty if there is none."""
+    if got.stopped:
+        return got.stopped
     lines = []
     answers = zip(got.opcode, got.reason, expected.opcode, expected.reason, strict=True)
     for index, (*one, opcode, reason) in enumerate(answers):

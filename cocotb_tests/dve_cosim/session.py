@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dve_cosim.build import Simulator, Waves, build
 from dve_cosim.cache import log_file
-from dve_cosim.errors import CosimError, WaitError
+from dve_cosim.errors import CosimError, EngineError, WaitError
 from dve_cosim.job import (
     FAILURE,
     RESULT,
@@ -341,7 +341,7 @@ def _check(folder: Path, log: Path) -> None:
         raise WaitError(waiting.read_text())
     failure = folder / FAILURE
     if failure.exists():
-        raise CosimError(f"simulation failed: {failure.read_text()}; see {log}")
+        raise EngineError(f"simulation failed: {failure.read_text()}; see {log}")
     try:
         tests, failed = get_results(folder / RESULTS_XML)
     except RuntimeError:
