@@ -16,7 +16,10 @@ ILLEGAL = LEGAL.replace("channels=4", "channels=0")
 
 
 @pytest.fixture
-def dve():
+def dve(monkeypatch):
+    # Workers of pytest-xdist have it set, and then the tables are as narrow as it says.
+    monkeypatch.delenv("COLUMNS", raising=False)
+
     def run(*arguments):
         return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
