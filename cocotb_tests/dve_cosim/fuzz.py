@@ -150,10 +150,8 @@ def fuzz(
     while result.failure is None and (run := _take(batches, BATCHES_PER_RUN)):
         states = {index: batch.state for index, batch in enumerate(run)}
         joined = [batch.joined for batch in run]
-        with closing(iter(suspect(joined, states))) as answers:  # type: ignore[type-var]
-            expectations = reference(joined, states)
-            # The answers last: a simulator that has started is worth its time.
-            for batch, expected, got in zip(run, expectations, answers, strict=False):
+        with closing(suspect(joined, states)) as answers:  # one simulator at a time
+            for batch, got, expected in zip(run, answers, reference(joined, states), strict=False):
                 result.count(batch)
                 progress("fuzz", result.programs, count or 0)
                 if message := mismatch(got, expected):

@@ -11,6 +11,7 @@ from dve_golden.isa.enums import EVENTS, SEMAPHORES, Reason
 from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
+from numpy.typing import NDArray
 
 from dve_cosim.corners import MOST_WORK, CornerGenerator
 from dve_cosim.generator import executed, with_events
@@ -81,7 +82,9 @@ def make_batch(seed: int, number: int, *, config: EngineConfig, illegal: float) 
         else generator.program(int(rng.integers(1, MOST_INSTRUCTIONS + 1)))
         for at in range(first, first + PROGRAMS)
     ]
-    slots = _altered(rng, legal, state, config, illegal)  # fills registers: before the machine
+    # Fills registers that are free: before the machine takes the state.
+    makes = mutants(rng, b"".join(legal), state.registers, keep=generator.registers_used)
+    slots = _altered(rng, legal, makes, illegal, registers=state.registers, config=config)
     machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
     state.copy_into(machine)
     return Batch(number, state, [b"".join(_settled(rng, program, machine)) for program in slots])
@@ -90,28 +93,29 @@ def make_batch(seed: int, number: int, *, config: EngineConfig, illegal: float) 
 def _altered(
     rng: np.random.Generator,
     programs: list[bytes],
-    state: ArchState,
-    config: EngineConfig,
+    makes: Iterator[bytes],
     share: float,
+    *,
+    registers: NDArray[np.uint32],
+    config: EngineConfig,
 ) -> list[list[tuple[bytes, bool]]]:
-    """The records of each program, some of them replaced, with whether they are."""
+    """The records of each program with whether they are altered: a share of them, by ``makes``."""
     geometry = geometry_of(config)
-    makes = mutants(rng, b"".join(programs), state.registers)
 
     def work(record: bytes) -> int:
-        verdict = validate(record, registers=state.registers, geometry=geometry)
+        verdict = validate(record, registers=registers, geometry=geometry)
         return work_of(record) if verdict.reason is Reason.NONE else 0
 
     slots = []
     for program in programs:
         spent = sum(map(work_of, split_records(program)))
-        most = max(MOST_WORK, spent)
+        is_long = spent > MOST_WORK  # too few of them to spoil any
         slot = []
         for record in split_records(program):
-            altered = rng.random() < share
+            altered = rng.random() < share and not is_long
             if altered:
                 spent -= work_of(record)
-                record = next(made for made in makes if spent + work(made) <= most)
+                record = next(made for made in makes if spent + work(made) <= MOST_WORK)
                 spent += work(record)
             slot.append((record, altered))
         slots.append(slot)

@@ -87,6 +87,8 @@ def _make_equal(record: bytes, machine: Machine) -> bytes:
     if record[4] & REGISTER_OPERAND:
         (equal,) = np.nonzero(machine.registers == held)
         held = int(equal[-1]) if equal.size else record[8]
+    elif record[6] & REGISTER_OPERAND and record[0] != Opcode.EVENT_SEMAPHORE:
+        return record  # the word is the number of a register, for the update
     return record[:8] + held.to_bytes(4, "little") + record[12:]
 
 
@@ -165,6 +167,11 @@ class ProgramGenerator:
         self.registers = registers
         self.max_elements = max_elements
         self._next_register = 0
+
+    @property
+    def registers_used(self) -> int:
+        """How many of the first registers hold what instructions address with."""
+        return self._next_register
 
     def program(self, instructions: int) -> bytes:
         """``instructions`` legal records in a plausible mix."""

@@ -23,7 +23,7 @@ _ADDRESSES = (
 
 
 def mutants(
-    rng: np.random.Generator, program: bytes, registers: NDArray[np.uint32]
+    rng: np.random.Generator, program: bytes, registers: NDArray[np.uint32], *, keep: int = 0
 ) -> Iterator[bytes]:
     """Endless records, most of them illegal, all drawn from ``rng``.
 
@@ -34,9 +34,11 @@ def mutants(
         Legal records to start from.
     registers : uint32 [64]
         Those that hold 0 are filled with addresses, good and bad.
+    keep : int
+        So many of the first registers stay as they are.
     """
-    for index in np.flatnonzero(registers == 0):
-        registers[index] = _address(rng)
+    for index in np.flatnonzero(registers[keep:] == 0):
+        registers[keep + index] = _address(rng)
     records = [program[at : at + RECORD_BYTES] for at in range(0, len(program), RECORD_BYTES)]
     makers = 12 * [_with_other_field] + 5 * [_with_flipped_bits] + 2 * [_noise_under_a_header]
     makers += [_noise]

@@ -7,7 +7,7 @@ only if they fail together, as instructions that overlap in the pipeline may.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -46,13 +46,16 @@ class Outcome:
     stopped: str = ""
 
 
-Runner = Callable[[Sequence[bytes], Mapping[int, ArchState]], Iterable[Outcome]]
+Outcomes = Generator[Outcome, None, None]
+"""One for each program, in order; closing it ends what produces them."""
+
+Runner = Callable[[Sequence[bytes], Mapping[int, ArchState]], Outcomes]
 """Runs programs on persistent state; the mapping holds states to load before some of them."""
 
 
 def golden(
     programs: Sequence[bytes], states: Mapping[int, ArchState], *, config: EngineConfig
-) -> Iterator[Outcome]:
+) -> Outcomes:
     """The outcomes on the golden machine; see `Runner`."""
     machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
     for index, program in enumerate(programs):
@@ -68,7 +71,7 @@ def golden(
 
 def golden_afresh(
     programs: Sequence[bytes], states: Mapping[int, ArchState], *, config: EngineConfig
-) -> Iterator[Outcome]:
+) -> Outcomes:
     """As `golden`, but with another machine for every instruction.
 
     Differs if a machine keeps anything that is not in the architectural state.
@@ -91,7 +94,7 @@ def rtl(
     *,
     config: EngineConfig,
     **options: Any,
-) -> Iterator[Outcome]:
+) -> Outcomes:
     """The outcomes on the RTL; see `Runner`. Further options are those of `run_batches`.
 
     An instruction that hangs, or waits where the reference does not, is an outcome as well: the

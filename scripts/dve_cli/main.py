@@ -23,6 +23,7 @@ SUBCOMMANDS = {
     "disasm": "Write a program as text, one instruction per line.",
     "lint": "Say for each instruction whether it is legal, "
     "or the reason with field, value and rule.",
+    "fuzz": "Run random programs on the RTL and the golden model until a bit differs.",
     "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
@@ -141,6 +142,7 @@ def dve(
         dve asm backward.s -o backward.bin    text to 64-byte instructions
         dve lint backward.bin                 what is illegal in them, and why
         dve run backward.bin --on golden      run them
+        dve fuzz --count 500                  random programs, RTL against golden
         dve table                             what the front end knows
         dve export --preset fpga -o dve.v     Verilog for other tools
 

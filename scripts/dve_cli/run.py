@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
+from dve_cosim.case import SIZES
 from dve_cosim.errors import WaitError
 from dve_cosim.progress import Progress
 from dve_cosim.session import run_program, waves_format
@@ -70,7 +71,7 @@ def run(
             metavar="IN.npz",
             help="State before, each array optional: sbuf, psum uint8 [128, bytes];"
             " registers uint32 [64]; parameter_ram float32 [256]; lane_state float32 [128, 5];"
-            " semaphores uint32 [256]; events uint8 [256], 0 or 1.",
+            " semaphores uint32 [256]; events uint8 [256], 0 or 1; memory_bytes uint32 [2].",
         ),
     ] = None,
     out: Annotated[
@@ -99,7 +100,8 @@ def run(
     """Run a program and show how each instruction completed.
 
     Memory rows that are shorter than the engine's fill its start; longer ones make its memory
-    the next power of two. An illegal instruction does nothing but its update, and the program
+    the next power of two; memory_bytes, if there, sets the bytes per partition of SBUF and PSUM,
+    as files of dve fuzz do. An illegal instruction does nothing but its update, and the program
     goes on. Nobody else posts to semaphores or events here: a wait that does not hold ends the
     run, which then writes no file.
 
@@ -111,7 +113,7 @@ def run(
     config = chosen_engine(preset, lanes)
     records = read_program(program)
     arrays = {} if memory is None else checked_arrays(memory, read_arrays(memory))
-    config = enlarged(config, arrays)
+    config = resized(config, memory, arrays)
     if wave is not None and on == "golden":
         raise UserError("--wave needs --on rtl: the golden model has no signals")
     try:
@@ -149,8 +151,17 @@ def checked_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.nd
     for name, array in arrays.items():
         if name in COMPLETIONS:
             continue
+        if name == SIZES:
+            if array.dtype != np.uint32 or array.shape != (2,):
+                raise UserError(
+                    f"{path}: {name} must be uint32 [2], got {array.dtype} {list(array.shape)}"
+                )
+            checked[name] = array
+            continue
         if name not in DTYPES:
-            raise UserError(f"{path}: unknown array {name!r}; a state has {', '.join(DTYPES)}")
+            raise UserError(
+                f"{path}: unknown array {name!r}; a state has {', '.join([*DTYPES, SIZES])}"
+            )
         if array.dtype != DTYPES[name]:
             raise UserError(f"{path}: {name} must be {DTYPES[name]}, got {array.dtype}")
         if name in ACTIVE_BYTES:
@@ -175,6 +186,26 @@ def checked_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.nd
     return checked
 
 
+def resized(config: EngineConfig, path: Path | None, arrays: dict[str, np.ndarray]) -> EngineConfig:
+    """The engine with the memories that the file asks for, or that its rows need.
+
+    Raises
+    ------
+    UserError
+        If there is no engine with such memories, or if its rows do not fit in them.
+    """
+    if SIZES not in arrays:
+        return enlarged(config, arrays)
+    sbuf_bytes, psum_bytes = map(int, arrays[SIZES])
+    try:
+        config = replace(config, sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
+    except ValueError as error:
+        raise UserError(f"{path}: {SIZES}: {error}") from error
+    if enlarged(config, arrays) != config:
+        raise UserError(f"{path}: rows are longer than {SIZES} says, {sbuf_bytes} and {psum_bytes}")
+    return config
+
+
 def enlarged(config: EngineConfig, arrays: dict[str, np.ndarray]) -> EngineConfig:
     """The engine with memories that hold the given rows: the next power of two, if need be."""
     sizes = {}
@@ -189,6 +220,8 @@ def initial_state(config: EngineConfig, arrays: dict[str, np.ndarray]) -> ArchSt
     """The state after reset, overlaid with the given arrays."""
     state = ArchState.reset(config)
     for name, array in arrays.items():
+        if name == SIZES:
+            continue
         if name in ACTIVE_BYTES:
             getattr(state, name)[:, : array.shape[1]] = array
         else:
