@@ -47,7 +47,8 @@ class Engine(wiring.Component):
     register_response : Out(stream.Signature(32))
         Address registers; one response for each read.
     idle : Out(1)
-        No instruction executes or waits to.
+        No instruction executes or waits to: all whose last beat was accepted before this clock
+        have ended, though a completion may still be on offer.
     """
 
     def __init__(self, config: EngineConfig, *, portable: bool = False):
@@ -91,7 +92,7 @@ class Engine(wiring.Component):
         instruction = control.instruction
         m.d.comb += [
             frontend.now.eq(now),
-            self.idle.eq(sequencer.idle & ~sequencer.i.valid),
+            self.idle.eq(frontend.idle & sequencer.idle),
             # sequencer
             sequencer.hold.eq(host.hold),
             sequencer.stored.eq(store.write.valid),

@@ -33,6 +33,8 @@ class FrontEnd(wiring.Component):
         what it holds, in the same clock cycle.
     o : Out(stream.Signature(Operation))
         One operation for every record, in order; illegal ones carry their reason.
+    idle : Out(1)
+        No whole record is here; some beats of the next one may be.
     """
 
     def __init__(self, config: EngineConfig):
@@ -44,6 +46,7 @@ class FrontEnd(wiring.Component):
                 "register_index": Out(6),
                 "register_value": In(32),
                 "o": Out(stream.Signature(Operation)),
+                "idle": Out(1),
             }
         )
 
@@ -58,5 +61,7 @@ class FrontEnd(wiring.Component):
             gather.now.eq(self.now),
             self.register_index.eq(validator.register_index),
             validator.register_value.eq(self.register_value),
+            # A record stays with the gatherer until its operation leaves the validator.
+            self.idle.eq(~gather.o.valid & ~validator.o.valid),
         ]
         return m
