@@ -117,7 +117,7 @@ def test_illegal_records_change_nothing():
     changed = {difference.array for difference in differences(after.state, state)}
     assert changed == {"semaphores", "events"}
     workload = Workload()
-    workload.append(state, [b"".join(illegal)])
+    workload.append(state, (b"".join(illegal[at : at + 100]) for at in range(0, ILLEGAL, 100)))
     # Interleaved: what is not executed must not disturb its neighbours either.
     mixed = [record for pair in zip(executed, illegal, strict=False) for record in pair]
     workload.programs += [b"".join(mixed[at : at + 50]) for at in range(0, len(mixed), 50)]

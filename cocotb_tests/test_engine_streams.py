@@ -49,8 +49,10 @@ def test_pauses_change_nothing(workload, config, seed, gaps, stalls):
 LANES = 8
 COUNTS = (1, 2, 3, 7, 8, 9, 16, 64, 512)
 CHANNELS = (1, 8, 9, 32, 128)
+COUNTS_ALONE = (1, 8, 64, 512)
+CHANNELS_ALONE = (1, 128)
 FIXED = 64
-"""Clocks that an instruction may take beyond its passes (issue: at most 64)."""
+"""Clocks that an instruction may take beyond its passes."""
 
 
 def walk(name, offset, count, *, channels_step=1):
@@ -101,41 +103,38 @@ def back_prop(count, channels):
     )
 
 
-@pytest.fixture(scope="module")
-def cycles():
-    """Clocks by (opcode, elements, channels): of an instruction alone, and of those behind it."""
-    keys, programs = [], []
-    for make in (grad_accumulate, back_prop):
-        for count in COUNTS:
-            for channels in CHANNELS:
-                keys.append((make.__name__, count, channels))
-                programs.append(make(count, channels) * 4)
-    found = {}
-    config = SMALL[LANES]
-    for key, result in zip(keys, run_batches(programs, config=config), strict=True):
+def test_cycles():
+    """At most groups * (n + 8) + 64; which is 0.93 elements per lane and clock at 32 x 512."""
+    makers = {"grad_accumulate": grad_accumulate, "back_prop": back_prop}
+    behind = [
+        (name, count, channels) for name in makers for count in COUNTS for channels in CHANNELS
+    ]
+    alone = [
+        (name, count, channels)
+        for name in makers
+        for count in COUNTS_ALONE
+        for channels in CHANNELS_ALONE
+    ]
+    # Twice each: behind another instruction, and behind the same.
+    programs = [b"".join(2 * makers[name](count, channels) for name, count, channels in behind)]
+    programs += [makers[name](count, channels) for name, count, channels in alone]
+    results = run_batches(programs, config=SMALL[LANES])
+    first = next(results)
+    assert not first.reason.any()
+    measured = [
+        (*key, "behind", int(cycles))
+        for key, pair in zip(behind, first.cycles.reshape(-1, 2), strict=True)
+        for cycles in pair
+    ]
+    for key, result in zip(alone, results, strict=True):
         assert not result.reason.any(), key
-        found[key] = result.cycles.tolist()
-    return found
+        measured.append((*key, "alone", int(result.cycles[0])))
 
-
-def test_cycles_are_bounded(cycles):
-    assert len(cycles) == 2 * len(COUNTS) * len(CHANNELS)
-    for (opcode, count, channels), (alone, *behind) in cycles.items():
+    for name, count, channels, place, cycles in measured:
+        what = f"{name}, {count} elements, {channels} channels, {place}: {cycles} clocks"
         groups = -(-channels // LANES)
-        most = groups * (count + 8) + FIXED
-        assert alone <= most, f"{opcode}, {count} elements, {channels} channels, alone"
-        assert max(behind) <= most, f"{opcode}, {count} elements, {channels} channels, behind one"
-
-
-def test_cycles_are_those_of_the_passes(cycles):
-    # Below this a group or an element would have been skipped, or the measure would be wrong.
-    for (opcode, count, channels), measured in cycles.items():
-        groups = -(-channels // LANES)
-        assert min(measured) > groups * count, f"{opcode}, {count} elements, {channels} channels"
-
-
-@pytest.mark.parametrize("opcode", ["grad_accumulate", "back_prop"])
-def test_one_element_per_lane_and_clock(cycles, opcode):
-    channels, count = 32, 512
-    for measured in cycles[opcode, count, channels]:
-        assert channels * count / (LANES * measured) >= 0.93
+        assert cycles <= groups * (count + 8) + FIXED, what
+        # Fewer than its elements take: one was left out, or the measure is wrong.
+        assert cycles > groups * count, what
+        if (channels, count) == (32, 512):
+            assert channels * count / (LANES * cycles) >= 0.93, what

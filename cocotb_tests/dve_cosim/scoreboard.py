@@ -1,8 +1,8 @@
 """What the golden machine makes of programs, and the smallest program that shows a difference.
 
-A failing batch is shrunk on both sides: first the shortest prefix that still fails, then the
-shortest tail of that prefix, started from the golden state before it. Several instructions remain
-only if they fail together, as instructions that overlap in the pipeline may.
+A failing batch is shrunk to the first instruction that fails on its own. If there is none, because
+it takes instructions that overlap in the pipeline, it is shrunk on both sides: to the shortest
+prefix that still fails, then to the shortest tail of that prefix, from the golden state before it.
 """
 
 from __future__ import annotations
@@ -186,6 +186,8 @@ def first_failure(
 
 def _shrink(failure: Failure, *, suspect: Runner, reference: Runner) -> Failure:
     records = split_records(failure.program)
+    if alone := _first_alone(records, failure.state, suspect, reference):
+        return alone
     ends = range(1, len(records) + 1)
     prefixes = [b"".join(records[:end]) for end in ends]
     shortest = _first(prefixes, [failure.state] * len(ends), suspect, reference)
@@ -197,6 +199,18 @@ def _shrink(failure: Failure, *, suspect: Runner, reference: Runner) -> Failure:
     starts = range(end - 1, 0, -1)
     tails = [b"".join(records[start:end]) for start in starts]
     return _first(tails, [states[start] for start in starts], suspect, reference) or shortest
+
+
+def _first_alone(
+    records: Sequence[bytes], state: ArchState, suspect: Runner, reference: Runner
+) -> Failure | None:
+    """The first instruction on which the sides differ if each one drains before the next."""
+    outcomes = zip(suspect(records, {0: state}), reference(records, {0: state}), strict=True)
+    for record, (got, expected) in zip(records, outcomes, strict=True):
+        if message := mismatch(got, expected):
+            return Failure(record, state, message)
+        state = expected.state
+    return None
 
 
 def _first(

@@ -53,7 +53,8 @@ class Engine(wiring.Component):
     waiting : Out(Waiting)
         The wait that holds the instruction stream up, if one does.
     idle : Out(1)
-        No instruction executes or waits to.
+        No instruction executes or waits to: all whose last beat was accepted before this clock
+        have ended, though a completion may still be on offer.
     """
 
     def __init__(self, config: EngineConfig, *, portable: bool = False):
@@ -103,7 +104,6 @@ class Engine(wiring.Component):
         instruction = control.instruction
         m.d.comb += [
             frontend.now.eq(now),
-            self.idle.eq(sequencer.idle & ~sequencer.i.valid),
             # semaphores and events
             bank.wait.eq(frontend.wait),
             bank.waiting.eq(frontend.test),
@@ -112,6 +112,7 @@ class Engine(wiring.Component):
             bank.update.eq(op.update),
             bank.update.valid.eq(sequencer.update),
             sequencer.updated.eq(bank.updated),
+            self.idle.eq(frontend.idle & sequencer.idle),
             # sequencer
             sequencer.hold.eq(host.hold),
             sequencer.stored.eq(store.write.valid),

@@ -55,7 +55,7 @@ class Result(enum.Enum, shape=2):
 
 
 class HostField(enum.Enum, shape=3):
-    """What a host read sees of a lane."""
+    """What a host read sees of a lane; the lane state comes first, in its architectural order."""
 
     N = 0
     MEAN = 1

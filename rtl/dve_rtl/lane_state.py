@@ -12,9 +12,6 @@ from dve_rtl.config import EngineConfig
 ONE = 0x3F800000
 INFINITY = 0x7F800000
 
-FIELDS = ("n", "mean", "a", "b", "c")
-"""Architectural order of the lane state."""
-
 
 def reciprocal_table() -> list[int]:
     """Reset content of the Parameter RAM: 1/n correctly rounded; entry 0 holds 1.0."""

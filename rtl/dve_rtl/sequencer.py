@@ -75,9 +75,9 @@ def pass_gap(config: EngineConfig) -> int:
 class Sequencer(wiring.Component):
     """Turns operations into issue slots, in order, and says when each has ended.
 
-    Initiation interval 1 slot. The first slot of an instruction is issued two clocks after its
-    operation is taken (later for a parameter load, which waits for the reciprocal of N);
-    between two passes lie ``pass_gap(config)`` clocks.
+    Initiation interval 1 slot. The first slot of an instruction is issued two clocks after
+    ``begin`` (later for a parameter load, which waits for the reciprocal of N). In GradAccumulate
+    and BackProp at least ``pass_gap(config)`` clocks lie between the elements of two passes.
 
     Parameters
     ----------

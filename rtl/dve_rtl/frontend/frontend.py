@@ -39,6 +39,8 @@ class FrontEnd(wiring.Component):
         To and from the bank of semaphores and events.
     waiting : Out(Waiting)
         The wait that holds the stream up.
+    idle : Out(1)
+        No whole record is here; some beats of the next one may be.
     """
 
     def __init__(self, config: EngineConfig):
@@ -54,6 +56,7 @@ class FrontEnd(wiring.Component):
                 "test": Out(1),
                 "met": In(1),
                 "waiting": Out(Waiting),
+                "idle": Out(1),
             }
         )
 
@@ -78,5 +81,7 @@ class FrontEnd(wiring.Component):
             self.test.eq(wait.test),
             wait.met.eq(self.met),
             self.waiting.eq(wait.status),
+            # A record stays with the gatherer until its operation leaves the validator.
+            self.idle.eq(~gather.o.valid & ~validator.o.valid),
         ]
         return m

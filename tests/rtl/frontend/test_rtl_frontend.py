@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.sim import Simulator
 from dve_rtl.config import BEAT_BITS, EngineConfig
 from dve_rtl.frontend.frontend import FrontEnd
+from dve_rtl.frontend.gather import RECORD_BITS
 from frontend_bench import BP, GA, GA2, PL, PL2, PRAM, record
 
 RECORDS = [
@@ -25,11 +26,15 @@ RECORDS = [
 def test_operations_in_order(beat_bits, max_wait):
     rng = random.Random(beat_bits + max_wait)
     dut = FrontEnd(EngineConfig(beat_bits=beat_bits))
-    accepted_at, got, clocks = [], [], []
+    accepted_at, got, clocks, idle = [], [], [], []
 
     async def count(ctx):
-        clock = 0
-        async for _ in ctx.tick():
+        clock = beats = taken = 0
+        ports = (dut.idle, dut.beats.valid, dut.beats.ready, dut.o.valid, dut.o.ready)
+        async for _, _, *values in ctx.tick().sample(*ports):
+            idle.append((values[0], taken == beats * beat_bits // RECORD_BITS))
+            beats += values[1] & values[2]
+            taken += values[3] & values[4]
             clock += 1
             ctx.set(dut.now, clock)
 
@@ -69,3 +74,5 @@ def test_operations_in_order(beat_bits, max_wait):
     assert [o.accepted_at for o in got] == accepted_at
     assert got[0].imm0.offset == 0x2000
     assert clocks[0] - accepted_at[0] == 15
+    assert all(reported == true for reported, true in idle)
+    assert {reported for reported, _ in idle} == {0, 1}
