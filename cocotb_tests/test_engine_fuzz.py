@@ -7,12 +7,16 @@ from benches.configs import SMALL
 from dve_cosim.coverage import ALL_TYPES
 from dve_cosim.fuzz import fuzz
 from dve_cosim.scoreboard import golden, rtl
-from dve_golden.isa.enums import Opcode
+from dve_golden.isa.enums import Opcode, Reason
 
 CONFIG = SMALL[4]
 
 COUNT = 200
 """Programs; see the time below."""
+
+
+RARE = {"COUNT_ZERO", "OPERATOR", "REGION"}
+"""Reasons that so few programs may miss; `test_engine_random` reaches every one."""
 
 
 def test_no_program_tells_the_sides_apart():
@@ -35,4 +39,4 @@ def test_no_program_tells_the_sides_apart():
     assert {which.aliasing for which in legal} == {
         *("-", "disjoint", "in place", "overlaps src0", "overlaps src1", "overlaps both"),
     }
-    assert len({which.reason for which in result.bins}) >= 14
+    assert {which.reason for which in result.bins} >= {reason.name for reason in Reason} - RARE

@@ -21,6 +21,9 @@ _ADDRESSES = (
 )  # fmt: skip
 """Address words at which a rule changes (isa_common.md 3.1 to 3.3)."""
 
+_MOVES = (0x80_0000, 0x100_0000, 0x180_0000, 0x200_0000)
+"""Address bits between two quadrants of SBUF, and between SBUF and PSUM."""
+
 
 def mutants(
     rng: np.random.Generator, program: bytes, registers: NDArray[np.uint32], *, keep: int = 0
@@ -41,7 +44,7 @@ def mutants(
         registers[keep + index] = _address(rng)
     records = [program[at : at + RECORD_BYTES] for at in range(0, len(program), RECORD_BYTES)]
     makers = 12 * [_with_other_field] + 5 * [_with_flipped_bits] + 2 * [_noise_under_a_header]
-    makers += [_noise]
+    makers += 2 * [_with_moved_operand] + [_noise]
     while True:
         make = makers[rng.integers(len(makers))]
         yield make(rng, records[rng.integers(len(records))])
@@ -83,6 +86,20 @@ def _address(rng: np.random.Generator) -> int:
     if rng.random() < 0.6:
         return _ADDRESSES[rng.integers(len(_ADDRESSES))] ^ int(rng.choice((0, 0, 1, 2, 4)))
     return int(rng.integers(1 << 32 if rng.random() < 0.3 else 0x400))
+
+
+def _with_moved_operand(rng: np.random.Generator, record: bytes) -> bytes:
+    """One operand in another quadrant or memory, where its partner may not follow."""
+    opcode, fields = decode(record)
+    names = [name for name in fields if name.endswith("start_addr")]
+    if not names:
+        return _with_other_field(rng, record)
+    name = names[rng.integers(len(names))]
+    old = fields[name]
+    assert isinstance(old, int)
+    return encode_fields(
+        STRUCT_OF_OPCODE[opcode], {**fields, name: old ^ _MOVES[rng.integers(len(_MOVES))]}
+    )
 
 
 def _with_flipped_bits(rng: np.random.Generator, record: bytes) -> bytes:
