@@ -31,6 +31,25 @@ def test_an_entry_is_filled_once():
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("damage", ["truncated", "removed", "unsealed"])
+def test_a_damaged_entry_is_made_anew(damage):
+    entry = cached("family", "key", fill, keep=4)
+    if damage == "truncated":
+        os.truncate(entry / "content", 2)
+    else:
+        (entry / {"removed": "content", "unsealed": ".complete"}[damage]).unlink()
+    assert cached("family", "key", fill, keep=4) == entry
+    assert (entry / "content").read_text() == "whole"
+    assert [path.name for path in entry.parent.iterdir() if path.is_dir()] == ["key"]
+
+
+def test_what_others_add_to_an_entry_is_no_damage():
+    entry = cached("family", "key", fill, keep=4)
+    (entry / "added").write_text("")
+    cached("family", "key", fill, keep=4)
+    assert (entry / "added").exists()
+
+
 def test_a_failing_fill_leaves_no_entry_and_no_draft():
     def broken(draft):
         fill(draft)

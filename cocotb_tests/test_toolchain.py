@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dve_cosim import toolchain
 from dve_cosim.errors import CosimError
-from dve_cosim.toolchain import verilator_environment, verilator_version
+from dve_cosim.toolchain import require_build_tools, verilator_environment, verilator_version
 
 
 @pytest.fixture
@@ -69,3 +69,33 @@ def test_a_missing_verilator_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("DVE_VERILATOR", str(tmp_path / "verilator"))
     with pytest.raises(CosimError, match="does not run"):
         verilator_version()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ("/no/such/file", r"/no/such/file does not run: No such file or directory; it must be"),
+        (shutil.which("false"), r"does not run: its --version ends with exit code 1$"),
+    ],
+)
+def test_a_chosen_verilator_that_does_not_run_takes_one_plain_line(monkeypatch, chosen, message):
+    monkeypatch.setenv("DVE_VERILATOR", chosen)
+    with pytest.raises(CosimError, match=message):
+        verilator_version()
+
+
+def test_missing_tools_are_named_before_a_build(monkeypatch, tmp_path):
+    require_build_tools(fst=False)
+    (tmp_path / "make").symlink_to(Path(shutil.which("make") or "").resolve())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        CosimError, match=r"without c\+\+, ar, perl; apt install g\+\+ binutils perl$"
+    ):
+        require_build_tools(fst=True)
+
+
+def test_missing_headers_of_fst_are_named_before_a_build(monkeypatch):
+    monkeypatch.setattr(toolchain, "has_header", lambda name: name != "lz4.h")
+    require_build_tools(fst=False)
+    with pytest.raises(CosimError, match=r"without lz4\.h; apt install liblz4-dev, or write \.vcd"):
+        require_build_tools(fst=True)

@@ -23,12 +23,16 @@ import cocotb_tools.config
 import dve_rtl
 from dve_rtl.config import EngineConfig
 
-from dve_cosim.cache import cached, log_file
+from dve_cosim.cache import cache_root, cached, log_file
 from dve_cosim.engine import engine_verilog
 from dve_cosim.errors import CosimError
 from dve_cosim.process import run_logged
 from dve_cosim.progress import Progress, silent
-from dve_cosim.toolchain import verilator_environment, verilator_version
+from dve_cosim.toolchain import (
+    require_build_tools,
+    verilator_environment,
+    verilator_version,
+)
 from dve_cosim.wrapper import SIM_TOP, sim_top
 
 Waves = Literal["vcd", "fst"]
@@ -132,6 +136,10 @@ def build_module(top: str, verilog: str) -> Path:
 def _build(
     top: str, sources: Mapping[str, str], control: str, waves: Waves | None, progress: Progress
 ) -> Path:
+    if " " in str(cache_root()):
+        raise CosimError(
+            f"make cannot build under {cache_root()}: no spaces; set DVE_CACHE to another path"
+        )
     options = (*_OPTIONS, *((f"--trace-{waves}",) if waves else ()))
     depends_on = (
         *sources.values(),
@@ -144,6 +152,7 @@ def _build(
     key = hashlib.sha256("\0".join(depends_on).encode()).hexdigest()[:32]
 
     def fill(draft: Path) -> None:
+        require_build_tools(fst=waves == "fst")
         progress("build", 0, 0)
         work = draft / "work"
         work.mkdir()
@@ -184,10 +193,6 @@ def _compile(
     progress: Progress,
 ) -> None:
     """Verilate and compile in ``work``; the executable is ``obj/<top>``."""
-    if " " in str(work):
-        raise CosimError(
-            f"make cannot build under {work}: no spaces; set DVE_CACHE to another path"
-        )
     libraries = cocotb_tools.config.libs_dir
     main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
     verilate = [

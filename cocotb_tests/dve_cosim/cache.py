@@ -1,11 +1,13 @@
 """Directories built once and shared: atomic, locked across processes, bounded in size.
 
 An entry is a directory. It is filled under a temporary name and renamed, so that a reader never
-sees half of one, whatever kills the writer. A lock file per entry lets the workers of a parallel
-test run wait for the first instead of building the same thing.
+sees half of one, whatever kills the writer. A seal in it lists its files with their sizes: an entry
+that lost some afterwards, to a power failure or to a user, is made anew. A lock file per entry lets
+the workers of a parallel test run wait for the first instead of building the same thing.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import tempfile
@@ -26,7 +28,7 @@ def cache_root() -> Path:
 
 
 def cached(kind: str, key: str, fill: Callable[[Path], None], *, keep: int) -> Path:
-    """The directory ``kind/key`` of the cache, filled by ``fill`` if it is not there yet.
+    """The directory ``kind/key`` of the cache, filled by ``fill`` if it is not there or damaged.
 
     Parameters
     ----------
@@ -46,11 +48,11 @@ def cached(kind: str, key: str, fill: Callable[[Path], None], *, keep: int) -> P
     """
     family = cache_root() / kind
     entry = family / key
-    if not entry.is_dir():
+    if not _is_whole(entry):
         try:
             family.mkdir(parents=True, exist_ok=True)
             with _lock(family / f"{key}.lock"):
-                if not entry.is_dir():
+                if not _is_whole(entry):
                     _fill(family, entry, fill)
                     _prune(family, keep, entry)
         except OSError as error:
@@ -67,10 +69,36 @@ def _fill(family: Path, entry: Path, fill: Callable[[Path], None]) -> None:
     draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=family))
     try:
         fill(draft)
+        (draft / _SEAL).write_text(json.dumps(_sizes(draft)))
+        if entry.exists():
+            damaged = Path(tempfile.mkdtemp(prefix=".draft-", dir=family))
+            entry.rename(damaged)
+            shutil.rmtree(damaged, ignore_errors=True)
         draft.rename(entry)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+_SEAL = ".complete"
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of each file below ``folder`` by its path in there, the seal left out."""
+    return {
+        str(path.relative_to(folder)): path.stat().st_size
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != _SEAL
+    }
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether every file that `fill` has made is there in its size; others may have come."""
+    try:
+        sealed = json.loads((entry / _SEAL).read_text())
+        return all((entry / name).stat().st_size == size for name, size in sealed.items())
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager

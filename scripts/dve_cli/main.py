@@ -2,15 +2,18 @@
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module, metadata
 from typing import Annotated, Any, NoReturn
 
 import typer
 from dve_cosim.errors import CosimError, WaitError
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from dve_cli.errors import UserError
 
@@ -37,6 +40,9 @@ WAITING = 3
 INTERRUPTED = 128 + 2
 """As a shell reports a process that SIGINT ended."""
 
+TERMINATED = 128 + 15
+"""As a shell reports a process that SIGTERM ended; `timeout` sends it."""
+
 BROKEN_PIPE = 128 + 13
 """As a shell reports a process that SIGPIPE ended."""
 
@@ -53,8 +59,13 @@ class Subcommands(TyperGroup):
         name, listed, rest = super().resolve_command(ctx, args)
         return name, load(name) if name else listed, rest
 
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:
+        # Without arguments what is raised is the help.
+        with one_line_errors(info_name or "dve") if args else nullcontext():
+            return super().make_context(info_name, args, *rest, **extra)
+
     def invoke(self, ctx: typer.Context) -> Any:
-        with one_line_errors():
+        with one_line_errors(ctx.command_path), terminating():
             return super().invoke(ctx)
 
 
@@ -73,11 +84,37 @@ def load(name: str) -> TyperCommand:
     return command
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: end as after an interrupt, with nothing left running and no temporary file."""
+
+
 @contextmanager
-def one_line_errors() -> Iterator[None]:
+def terminating() -> Iterator[None]:
+    """Raise `Terminated` on SIGTERM, whose default would skip every clean-up."""
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def one_line_errors(command: str) -> Iterator[None]:
     """Turn what a user can cause into one line on standard error and an exit status.
 
     A defect of OpenDVE keeps its traceback.
+
+    Parameters
+    ----------
+    command : str
+        Whose help explains a wrong option or argument.
     """
     try:
         yield
@@ -86,6 +123,12 @@ def one_line_errors() -> Iterator[None]:
         stop(str(error), WAITING)
     except (UserError, CosimError) as error:
         stop(str(error), USER_ERROR)
+    except TyperException as error:  # a wrong option or argument
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else command
+        stop(f"{error.format_message().rstrip('.')}; try `{where} --help`", USER_ERROR)
+    except Terminated:
+        stop("terminated", TERMINATED)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
     except OSError as error:

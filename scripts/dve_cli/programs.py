@@ -16,8 +16,10 @@ def read_program(path: Path) -> list[bytes]:
     Raises
     ------
     UserError
-        If the file cannot be read or ends within an instruction.
+        If the file cannot be read, ends within an instruction, or is text by its name.
     """
+    if path.suffix == TEXT_SUFFIX:
+        raise UserError(f"{path} is a program as text by its name; dve asm makes a binary of it")
     try:
         return split_records(read_bytes(path))
     except ValueError as error:
@@ -33,7 +35,7 @@ def read_source(path: Path) -> list[Statement]:
         If the file cannot be read, is not text or does not assemble.
     """
     try:
-        text = read_bytes(path).decode()
+        text = read_bytes(path).decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: byte {error.start} is not UTF-8 text; dve disasm reads binary programs"

@@ -26,9 +26,9 @@ from dve_cli.arrays import npz_bytes, read_arrays
 from dve_cli.bars import progress_bars
 from dve_cli.engines import Lanes, Preset, chosen_engine
 from dve_cli.errors import UserError
-from dve_cli.files import write_atomically
+from dve_cli.files import write_together
 from dve_cli.programs import read_program
-from dve_cli.targets import require_writable
+from dve_cli.targets import require_targets
 
 DTYPES = {
     "sbuf": np.dtype(np.uint8),
@@ -120,21 +120,23 @@ def run(
         waves_format(wave)
     except ValueError as error:
         raise UserError(f"--wave: {error}") from error
-    for path in (out, json_out, wave):
-        if path is not None:
-            require_writable(path)
+    require_targets({"--out": out, "--json": json_out, "--wave": wave}, inputs=[program])
+    require_targets({"--json": json_out, "--wave": wave}, inputs=[memory])  # --out may go on there
     state = initial_state(config, arrays)
     with progress_bars() as progress:
         if on == "golden":
             outcome = _run_golden(records, state, config, progress)
         else:
             outcome = _run_rtl(records, state, config, wave, progress)
+    files = {}
     if out is not None:
-        write_atomically(out, npz_bytes(out_arrays(outcome)))
+        files[out] = npz_bytes(out_arrays(outcome))
     if json_out is not None:
-        described = _described(outcome, on, config)
-        write_atomically(json_out, f"{json.dumps(described, indent=2)}\n".encode())
-    _print(outcome, on, config)
+        files[json_out] = f"{json.dumps(_described(outcome, on, config), indent=2)}\n".encode()
+    try:
+        write_together(files)
+    finally:
+        _print(outcome, on, config)
     if strict and outcome.reason.any():
         raise typer.Exit(1)
 
@@ -331,7 +333,8 @@ def _print(outcome: Outcome, on: str, config: EngineConfig) -> None:
             "-" if on == "golden" else f"{outcome.cycles[index]:,}",
             end_section=total > SHOWN and index == SHOWN // 2 - 1,
         )
-    console.print(table)
+    if total:
+        console.print(table)
     if total > SHOWN:
         console.print(f"{total - SHOWN:,} instructions between are not shown; --json lists all")
     where = "the golden model" if on == "golden" else f"the RTL, {config.lanes} lanes"

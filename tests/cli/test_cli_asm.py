@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 from dve_cli.errors import UserError
-from dve_cli.files import write_atomically
+from dve_cli.files import write_atomically, write_together
 from dve_cli.main import app
 from dve_golden.isa.text import assemble, disassemble
 from typer.testing import CliRunner
@@ -154,9 +154,9 @@ def test_lint_uses_registers_and_geometry(dve, tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"sbuf": np.zeros(64, np.uint32)}, "holds no array `registers`"),
-        ({"registers": np.zeros(64, np.int64)}, "must be uint32 [64], it is int64 [64]"),
-        ({"registers": np.zeros(63, np.uint32)}, "it is uint32 [63]"),
+        ({"sbuf": np.zeros(64, np.uint32)}, "no array 'registers'; it has sbuf"),
+        ({"registers": np.zeros(64, np.int64)}, "must be uint32 [64], got int64 [64]"),
+        ({"registers": np.zeros(63, np.uint32)}, "got uint32 [63]"),
         ({"registers": np.array([None] * 64)}, "not an .npz file of plain arrays"),
     ],
 )
@@ -179,7 +179,49 @@ def test_lint_refuses_a_bare_array(dve, program, tmp_path):
     assert "not an .npz file" in user_error(dve("lint", program, "--registers", path))
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--sbuf-kib", 3, "sbuf_bytes must be a power of two"),
+        ("--sbuf-kib", 512, "sbuf_bytes must be a power of two from 8 to 262144"),
+        ("--psum-kib", 32, "psum_bytes must be a power of two from 8 to 16384"),
+    ],
+)
+def test_lint_judges_for_engines_that_there_are(dve, program, option, value, message):
+    assert message in user_error(dve("lint", program, option, value))
+
+
+def test_lint_cuts_no_word_off_in_a_narrow_terminal(dve, program, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "\N{HORIZONTAL ELLIPSIS}" not in dve("lint", program).stdout
+
+
 # --- files
+
+
+@pytest.mark.parametrize("command", ["asm", "disasm", "lint"])
+def test_an_output_that_is_the_input_is_refused(dve, tmp_path, command):
+    source, link = tmp_path / "program", tmp_path / "link"
+    source.write_text(LEGAL)
+    link.symlink_to(source)
+    option = "--json" if command == "lint" else "--out"
+    line = user_error(dve(command, source, option, link))
+    assert line == f"dve: error: {option} {link} would replace an input; name another file"
+    assert source.read_text() == LEGAL
+
+
+@pytest.mark.parametrize("command", ["run", "disasm"])
+def test_text_is_not_taken_for_a_binary_program(dve, tmp_path, command):
+    source = tmp_path / "program.s"
+    source.write_text(64 * "#")
+    assert "dve asm makes a binary of it" in user_error(dve(command, source))
+
+
+def test_a_byte_order_mark_is_no_instruction(dve, tmp_path):
+    source, out = tmp_path / "program.s", tmp_path / "program.bin"
+    source.write_text(LEGAL, encoding="utf-8-sig")
+    assert dve("asm", source, "-o", out).exit_code == 0
+    assert out.read_bytes() == assemble(LEGAL)
 
 
 def test_write_atomically_replaces_and_keeps_links(tmp_path):
@@ -198,6 +240,15 @@ def test_write_atomically_explains_what_it_cannot_do(tmp_path, where):
     with pytest.raises(UserError, match=f"cannot write {tmp_path}"):
         write_atomically(tmp_path / where, b"data")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_files_are_written_together_or_not_at_all(tmp_path):
+    first, last = tmp_path / "first", tmp_path / "missing" / "last"
+    first.write_bytes(b"old")
+    with pytest.raises(UserError, match=f"cannot write {last}: there is no directory"):
+        write_together({first: b"new", last: b"new"})
+    assert first.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [first]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -141,7 +141,8 @@ def test_input_that_is_no_layer(tmp_path, arrays, changes, message):
         (["--report", "missing/report"], "there is no directory missing"),
         (["--report", "file"], "it is not a directory"),
         (["--input", "file"], "file is not an .npz file of plain arrays"),
-        (["--out", "/dev/full"], "cannot write /dev/full: No space left on device"),
+        (["--out", "file", "--json", "file"], "--out and --json both name file"),
+        (["--input", "file", "--out", "file"], "file is not an .npz file"),
     ],
 )
 def test_bad_options(tmp_path, monkeypatch, arguments, message):
@@ -152,6 +153,29 @@ def test_bad_options(tmp_path, monkeypatch, arguments, message):
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.usefixtures("simulator")
+def test_an_input_is_not_replaced(tmp_path, arrays):
+    layer = tmp_path / "layer.npz"
+    np.savez(layer, **arrays)
+    before = layer.read_bytes()
+    result = dve_cosim("--input", layer, "--out", layer)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"dve: error: --out {layer} would replace an input; name another file\n"
+    assert layer.read_bytes() == before
+
+
+@pytest.mark.usefixtures("simulator")
+def test_a_full_disk_leaves_no_file_but_the_result_is_shown(tmp_path):
+    """The device comes last of the files, when all others are on the disk."""
+    result = dve_cosim(
+        *("--out", tmp_path / "out.npz", "--report", tmp_path / "report", "--json", "/dev/full")
+    )
+    assert result.exit_code == 2
+    assert result.stderr == "dve: error: cannot write /dev/full: No space left on device\n"
+    assert "differing bits" in result.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_simulator_is_exit_status_2(tmp_path, simulator):

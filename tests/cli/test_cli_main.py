@@ -3,6 +3,7 @@
 import errno
 import inspect
 import os
+import signal
 import subprocess
 import sys
 from importlib import import_module, metadata
@@ -53,10 +54,23 @@ def test_version():
     assert (result.exit_code, result.output) == (0, f"dve {metadata.version('opendve')}\n")
 
 
-def test_a_misspelt_subcommand_is_a_usage_error_with_a_suggestion():
-    result = dve("lnit")
-    assert result.exit_code == 2
-    assert "lint" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["lnit"], "No such command 'lnit'. Did you mean 'lint'?; try `dve --help`"),
+        (["--nope"], "No such option: --nope; try `dve --help`"),
+        (["run"], "Missing argument 'PROGRAM.bin'; try `dve run --help`"),
+        (["lint", "a", "b"], "Got unexpected extra argument(s) (b); try `dve lint --help`"),
+    ],
+)
+def test_a_wrong_command_line_takes_one_line_as_well(arguments, line):
+    result = CliRunner().invoke(main.app, arguments, prog_name="dve")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"dve: error: {line}\n"
+
+
+def test_without_arguments_it_shows_its_help():
+    assert "dve cosim" in dve().output
 
 
 @pytest.mark.parametrize(
@@ -65,6 +79,7 @@ def test_a_misspelt_subcommand_is_a_usage_error_with_a_suggestion():
         (UserError("x.npz: no array\n  'dy'"), 2, "dve: error: x.npz: no array 'dy'\n"),
         (CosimError("the simulator hangs"), 2, "dve: error: the simulator hangs\n"),
         (KeyboardInterrupt(), 130, "dve: error: interrupted\n"),
+        (main.Terminated(), 143, "dve: error: terminated\n"),
         (
             OSError(errno.ENOSPC, "No space left on device", "out.npz"),
             2,
@@ -81,6 +96,24 @@ def test_what_a_user_can_cause_takes_one_line(monkeypatch, error, status, line):
     monkeypatch.setattr("dve_cli.doctor.doctor", doctor)
     result = dve("doctor")
     assert (result.exit_code, result.stderr, result.stdout) == (status, line, "")
+
+
+def test_sigterm_unwinds_the_command(monkeypatch):
+    ended = []
+
+    def doctor():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+        finally:
+            ended.append("cleaned up")
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("dve_cli.doctor.doctor", doctor)
+    result = dve("doctor")
+    assert (result.exit_code, result.stderr) == (143, "dve: error: terminated\n")
+    assert ended == ["cleaned up"]
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch):

@@ -1,6 +1,7 @@
 """``dve run`` and ``dve export``: arguments, files, exit status; on the golden model."""
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -174,6 +175,30 @@ def test_an_unfit_array_is_named(dve, program, memory, tmp_path, arrays, message
     result = dve("run", program(), "--on", "golden", "--memory", memory(**arrays), "--out", out)
     assert message in user_error(result)
     assert not out.exists()
+
+
+def test_a_member_that_is_no_array_is_named(dve, program, memory):
+    path = memory()
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("sbuf.npy", b"no array")
+    line = user_error(dve("run", program(), "--on", "golden", "--memory", path))
+    assert line.startswith(f"dve: error: {path}: sbuf is not an array; ")
+
+
+def test_a_run_may_go_on_in_the_file_that_it_took_up(dve, program, memory):
+    path = memory(registers=np.arange(64, dtype=np.uint32))
+    result = dve("run", program(), "--on", "golden", "--memory", path, "--out", path)
+    assert result.exit_code == 0
+    assert load(path)["registers"].tolist() == list(range(64))
+    refused = dve("run", program(), "--on", "golden", "--memory", path, "--json", path)
+    assert "--json" in user_error(refused)
+
+
+def test_a_result_that_cannot_be_written_is_shown(dve, program):
+    result = dve("run", program(), "--on", "golden", "--out", "/dev/full")
+    assert result.exit_code == 2
+    assert result.stderr == "dve: error: cannot write /dev/full: No space left on device\n"
+    assert "2 instructions on the golden model: 1 illegal" in result.stdout
 
 
 def test_strict_turns_an_illegal_instruction_into_status_1(dve, program, tmp_path):

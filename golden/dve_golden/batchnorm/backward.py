@@ -83,8 +83,10 @@ def backward(
         engine = make_engine(backend, **engine_options)
     elif engine_options:
         raise TypeError(f"an engine takes no options, got {', '.join(engine_options)}")
-    else:
+    elif hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes"):
         engine = backend
+    else:
+        raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
 
     layout = Layout.fit(layer.dtype, layer.elements, engine.sbuf_bytes)
     x_rows, dy_rows = channel_major(layer.x), channel_major(layer.dy)

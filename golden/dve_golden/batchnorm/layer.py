@@ -78,7 +78,7 @@ class Layer:
             channel or no element, the rank is not 2 to 5, a parameter is not finite, the variance
             is negative, or inv_std, var and eps are missing or contradict each other.
         """
-        if dtype not in STORAGE_DTYPES:
+        if not isinstance(dtype, str) or dtype not in STORAGE_DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(STORAGE_DTYPES)}, got {dtype!r}")
         storage = STORAGE_DTYPES[dtype]
         x, dy = _numeric("x", x), _numeric("dy", dy)
@@ -137,8 +137,11 @@ def batch_major(values: NDArray, shape: tuple[int, ...]) -> NDArray:
 
 
 def _numeric(name: str, values: ArrayLike) -> NDArray[np.float32]:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iuf" or array.dtype.hasobject:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} is not an array: {error}") from error
+    if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
     with np.errstate(over="ignore"):  # what exceeds binary32 becomes infinity
         return array.astype(np.float32)
@@ -155,7 +158,8 @@ def _parameter(name: str, values: ArrayLike, channels: int) -> NDArray[np.float3
         raise ValueError(f"{name} must have shape ({channels},), got {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        raise ValueError(f"{name} must be finite, got {array[bad[0]]} in channel {bad[0]}")
+        given = np.asarray(values)[bad[0]]  # as it was before rounding, which may overflow
+        raise ValueError(f"{name} must be finite in binary32, got {given} in channel {bad[0]}")
     return array
 
 
@@ -209,7 +213,9 @@ def _from_variance(var: ArrayLike, eps: ArrayLike, channels: int) -> NDArray[np.
     total = variance.astype(np.float64) + addend
     with np.errstate(all="ignore"):
         derived = (1 / np.sqrt(total)).astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(derived))
+    bad = np.flatnonzero(~(np.isfinite(derived) & (derived > 0)))
     if bad.size:
-        raise ValueError(f"var + eps is {total[bad[0]]} in channel {bad[0]}: no inv_std exists")
+        raise ValueError(
+            f"var + eps is {total[bad[0]]} in channel {bad[0]}: binary32 holds no such inv_std"
+        )
     return derived

@@ -161,6 +161,8 @@ def test_engine_errors():
     arrays = layer_arrays((8, 3), seed=8)
     with pytest.raises(ValueError, match=r"backend must be .*got 'verilog'"):
         backward(**arrays, backend="verilog")
+    with pytest.raises(ValueError, match=r"backend must be .*got None"):
+        backward(**arrays, backend=None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="partition of 128 bytes is too small"):
         backward(**arrays, sbuf_bytes=128)
     with pytest.raises(TypeError, match="takes no options, got sbuf_bytes"):
