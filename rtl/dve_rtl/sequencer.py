@@ -197,7 +197,9 @@ class Sequencer(wiring.Component):
                 m.d.sync += has_updated.eq(0)
                 with m.If(self.i.valid & ~self.hold):
                     with m.If((op.reason != 0) | (op.handler == Handler.SYNCHRONISE)):
-                        m.next = "UPDATE"
+                        m.next = "COMPLETE"
+                        with m.If(op.update.valid):
+                            m.next = "UPDATE"
                     with m.Else():
                         m.d.comb += self.begin.eq(1)
                         with m.If(takes_count):

@@ -98,7 +98,12 @@ def program() -> bytes:
         ),
         encode(
             Opcode.BATCH_NORM_GRAD_ACCUMULATE,
-            {**grad, **tensor("dst", PSUM + 8, (3,), steps=(-1,)), "out_dtype": Dtype.FP32},
+            {
+                **grad,
+                **tensor("dst", PSUM + 8, (3,), steps=(-1,)),
+                "immediate_dtype": Dtype.INT32,  # not the type of what is read before and after
+                "out_dtype": Dtype.FP32,
+            },
         ),
     ]
     return b"".join(records)

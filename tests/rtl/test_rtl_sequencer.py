@@ -43,7 +43,8 @@ class Bench:
     """Runs operations one after the other and notes what the sequencer does in each clock.
 
     The last slot of an instruction is answered by ``done``, an element of a serial one by
-    ``stored``, both ``RESULT_LATENCY`` clocks later; 1/N by ``RECIPROCAL``.
+    ``stored``, both ``RESULT_LATENCY`` clocks later; 1/N by ``RECIPROCAL``. An update is performed
+    one clock after it is asked for, as the bank does.
     """
 
     RECIPROCAL = 0x3EAAAAAB
@@ -59,6 +60,7 @@ class Bench:
         self.ends = []
         self.counts = []
         self.recip_values = []
+        self.updates = []  # clocks in which an update is performed
         sim = Simulator(self.dut)
         sim.add_clock(1e-8)
         sim.add_testbench(self.drive)
@@ -70,6 +72,7 @@ class Bench:
         stored_at, done_at = set(), set()
         waited = 0
         counting = None
+        updating = False
         clock = 0
         while pending:
             assert clock < 20000, "an instruction never ended"
@@ -78,12 +81,16 @@ class Bench:
             ctx.set(dut.hold, clock < self.hold)
             ctx.set(dut.stored, clock in stored_at)
             ctx.set(dut.done, clock in done_at)
+            ctx.set(dut.updated, updating)
             ctx.set(dut.count.ready, clock % 2)
             ctx.set(dut.recip.valid, counting is not None and clock >= counting + 5)
             ctx.set(dut.recip.payload, self.RECIPROCAL if ctx.get(dut.recip.valid) else 0)
             waited = waited + 1 if ctx.get(dut.completed) else 0
             ctx.set(dut.taken, waited > self.taken_after)
 
+            if updating:
+                self.updates.append(clock)
+            updating = not updating and bool(ctx.get(dut.update))
             if ctx.get(dut.begin):
                 self.begins.append(clock)
             slot = ctx.get(dut.issue.slot)
@@ -249,3 +256,44 @@ def test_an_instruction_begins_after_the_one_before_has_ended():
 def test_hold_keeps_the_next_instruction_from_beginning():
     bench = Bench(SIM, [operation(Handler.BACK_PROP)] * 2, hold=30)
     assert bench.begins == [30, bench.ends[0] + 1]
+
+
+def update(*, on_read):
+    return {"valid": 1, "on_read": on_read, "action": 3, "index": 9}
+
+
+@pytest.mark.parametrize("handler", [Handler.GRAD_ACCUMULATE, Handler.BACK_PROP])
+def test_an_update_on_read_comes_when_the_last_source_is_read(handler):
+    bench = Bench(SIM, [operation(handler, channels=17, update=update(on_read=1))])
+    (final,) = (clock for clock, slot, *_ in bench.slots if slot.final)
+    # The final slot is at the memories; the bank takes one clock more.
+    assert bench.updates == [final + 1]
+    assert bench.ends == [final + RESULT_LATENCY + 1]
+
+
+@pytest.mark.parametrize("handler", [Handler.GRAD_ACCUMULATE, Handler.BACK_PROP])
+def test_an_update_on_completion_comes_after_the_last_effect_and_before_the_completion(handler):
+    bench = Bench(SIM, [operation(handler, channels=17, update=update(on_read=0))])
+    (final,) = (clock for clock, slot, *_ in bench.slots if slot.final)
+    assert len(bench.updates) == 1
+    assert final + RESULT_LATENCY < bench.updates[0] < bench.ends[0]
+
+
+@pytest.mark.parametrize("on_read", [0, 1])
+@pytest.mark.parametrize(
+    "fields", [{"handler": Handler.BACK_PROP, "reason": 7}, {"handler": Handler.SYNCHRONISE}]
+)
+def test_what_does_not_execute_updates_once_before_its_completion(fields, on_read):
+    bench = Bench(SIM, [operation(**fields, update=update(on_read=on_read))])
+    assert not bench.slots
+    assert not bench.begins
+    assert len(bench.updates) == 1
+    assert bench.updates[0] < bench.ends[0]
+
+
+def test_no_update_where_none_is_owed():
+    kinds = (Handler.GRAD_ACCUMULATE, Handler.PARAM_LOAD, Handler.SYNCHRONISE)
+    loads = {Handler.PARAM_LOAD: {"src0": walk(0, (3, 1, 1))}}
+    bench = Bench(SIM, [operation(handler, **loads.get(handler, {})) for handler in kinds])
+    assert len(bench.ends) == 3
+    assert not bench.updates
