@@ -164,7 +164,7 @@ def grad_accumulate(src0, src1, dst, *, elements):
     )
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 @cocotb.parametrize(share=[0.0, 0.1])
 async def a_state_written_is_read_back(dut, share):
     rng = np.random.default_rng(11)
@@ -176,7 +176,7 @@ async def a_state_written_is_read_back(dut, share):
     await bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 async def only_enabled_bytes_are_written(dut):
     rng, choices = np.random.default_rng(12), random.Random(12)
     bench = Bench(dut)
@@ -196,7 +196,7 @@ async def only_enabled_bytes_are_written(dut):
     await bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 async def only_enabled_lanes_take_state(dut):
     rng, choices = np.random.default_rng(13), random.Random(13)
     bench = Bench(dut)
@@ -218,7 +218,7 @@ async def only_enabled_lanes_take_state(dut):
     await bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 async def a_written_count_decides_the_prefactor(dut):
     """d_x = A * recip(N) * (N * dy) with A, dy = 1 where everything else is 0."""
     counts = np.array([1, 3, 255, 256, -4, 2.5, 1e-40, 3e38, 0.0, np.inf, 7, 1000], np.float32)
@@ -245,7 +245,7 @@ async def a_written_count_decides_the_prefactor(dut):
     await bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 @cocotb.parametrize(share=[0.0, 0.3])
 async def traffic_beside_execution(dut, share):
     """The host works on bytes that no instruction touches; neither side notices the other."""
@@ -300,7 +300,7 @@ async def traffic_beside_execution(dut, share):
     await bench.check()
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 async def registers_are_read_in_order_under_back_pressure(dut):
     rng = np.random.default_rng(15)
     bench = Bench(dut, share=0.7)

@@ -184,7 +184,7 @@ def words(rng, count):
     return [int(word) for word in random_words(rng, (count,), special=0.02)]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
 @cocotb.parametrize(
     count=[1, 2, 7, 8, 9, 40],
     dtypes=[(Dtype.FP32, Dtype.FP32, Dtype.FP32), (Dtype.FP16, Dtype.BF16, Dtype.BF16)],
@@ -237,7 +237,7 @@ async def sums_of_a_pass(dut, count, dtypes):
     assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
 async def elements_of_back_prop(dut):
     rng = np.random.default_rng(21)
     count = 60
@@ -277,7 +277,7 @@ async def elements_of_back_prop(dut):
     assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
 async def a_lane_that_takes_no_part_writes_nothing(dut):
     bench = Bench(dut, LaneProgram.BACK_PROP, group=3)
     await bench.start()
