@@ -14,7 +14,7 @@ from dve_rtl.config import LANE_COUNTS, EngineConfig
 
 from dve_cli.bars import progress_bars
 from dve_cli.errors import UserError
-from dve_cli.files import write_atomically
+from dve_cli.files import write_atomically, write_together
 from dve_cli.fuzz_table import print_result
 from dve_cli.targets import require_writable
 
@@ -93,12 +93,17 @@ def fuzz(
             reference=partial(golden, config=config),
             progress=progress,
         )
-    if json_out is not None:
-        report = {"on": on, **result.described()}
-        write_atomically(json_out, f"{json.dumps(report, indent=2)}\n".encode())
-    print_result(result, on)
+    try:
+        if result.failure is not None:  # first: it is what must not get lost
+            _write_case(result, out)
+        if json_out is not None:
+            report = {"on": on, **result.described()}
+            write_atomically(json_out, f"{json.dumps(report, indent=2)}\n".encode())
+    finally:
+        print_result(result, on)
     if result.failure is not None:
-        _write_case(result, out, on)
+        stem = out / result.name
+        print(f"replay: dve run {stem}.bin --memory {stem}.npz --lanes {lanes} --on {on}")
         raise typer.Exit(1)
 
 
@@ -113,12 +118,10 @@ def _suspect(on: str, config: EngineConfig, progress: Progress) -> Runner:
     return partial(rtl, config=config, progress=building)
 
 
-def _write_case(result: FuzzResult, folder: Path, on: str) -> None:
+def _write_case(result: FuzzResult, folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make {folder}: {error.strerror}") from error
     stem = folder / result.name
-    for suffix, data in result.case.files().items():
-        write_atomically(stem.with_suffix(suffix), data)
-    print(f"replay: dve run {stem}.bin --memory {stem}.npz --lanes {result.config.lanes} --on {on}")
+    write_together({stem.with_suffix(name): data for name, data in result.case.files().items()})

@@ -84,6 +84,16 @@ def test_a_difference_is_written_and_replays(dve, tmp_path, monkeypatch):
         assert after["sbuf"].shape == before["sbuf"].shape == (128, 1024)
 
 
+def test_a_failing_program_is_kept_when_the_report_cannot_be_written(dve, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "rtl", wrong)
+    result = dve("fuzz", "--count", 200, "--seed", 2, "--out", tmp_path, "--json", "/dev/full")
+    assert result.exit_code == 2
+    assert result.stderr == "dve: error: cannot write /dev/full: No space left on device\n"
+    assert "a difference, in batch 0" in result.stdout
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["fuzz_2_0.bin", "fuzz_2_0.npz"]
+
+
 def test_a_difference_replays_on_memories_of_the_same_size(dve, tmp_path):
     """Without the sizes, an address behind the 1,024 bytes would be legal."""
     program, memory = tmp_path / "p.bin", tmp_path / "m.npz"
