@@ -1,6 +1,7 @@
 """A simulator that fails in any way is one line for the user, and leaves no process behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +89,16 @@ def test_a_failure_is_one_line_with_a_log(simulator, script, message):
     log = str(error.value).rpartition("see ")[2]
     with open(log) as file:  # noqa: PTH123
         assert "says this" in file.read()
+
+
+def test_results_that_a_full_disk_cut_short_are_no_defect(simulator, monkeypatch):
+    simulator("printf '' > results.xml; printf '' > failure.txt; exit 1")
+    with pytest.raises(CosimError, match=r"^the simulator crashed; see "):
+        run_program(PROGRAM, config=CONFIG)
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(session.shutil, "disk_usage", lambda _: usage._replace(free=4096))
+    with pytest.raises(CosimError, match=r"^no room left in .*; set TMPDIR"):
+        run_program(PROGRAM, config=CONFIG)
 
 
 def test_a_timeout_ends_the_simulator_and_its_children(simulator, tmp_path):

@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.simtime import get_sim_time
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.enums import RECORD_BYTES, WaitMode
+from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, WaitMode
 
 from dve_cosim.driver import (
     NO_PAUSES,
@@ -176,8 +176,12 @@ class Session:
         draft = target.with_suffix(".draft")
         draft.mkdir()
         await self._pulse(self._dut.image_dump)
-        for name in IMAGES:
-            (self._folder / f"{name}.out").rename(draft / f"{name}.out")
+        row_bytes = (self._config.sbuf_bytes, self._config.psum_bytes)
+        for name, size in zip(IMAGES, row_bytes, strict=True):
+            image = self._folder / f"{name}.out"
+            if image.stat().st_size != MAX_CHANNELS * size:  # Verilog does not notice a full disk
+                raise Failure(f"{image.name} is not complete; is there room for it?")
+            image.rename(draft / image.name)
         self._held = {
             "registers": await self._registers.read_all(),
             "parameter_ram": await self._host.read_parameter_ram(),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from cocotb_tools.check_results import get_results
@@ -217,7 +218,10 @@ def _run(
         try:
             _write_inputs(folder, job, programs, states)
         except OSError as error:
-            raise CosimError(f"cannot write {folder}: {error.strerror}; set TMPDIR") from error
+            raise CosimError(
+                f"cannot write {folder}: {error.strerror or error}; "
+                "set TMPDIR to a directory with room"
+            ) from error
         log = log_file(f"run-{folder.name}")
         counter = Counter(folder)
         command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
@@ -333,6 +337,10 @@ def _await_batch(
             )
 
 
+_NO_ROOM_BYTES = 1 << 20
+"""Free bytes below which a full disk is taken for the cause of a failure."""
+
+
 def _check(folder: Path, log: Path) -> None:
     """Raise if an instruction waits in vain, or if the bench has failed or left no results."""
     waiting = folder / WAITING
@@ -340,14 +348,17 @@ def _check(folder: Path, log: Path) -> None:
         log.unlink(missing_ok=True)
         raise WaitError(waiting.read_text())
     failure = folder / FAILURE
-    if failure.exists():
-        raise EngineError(f"simulation failed: {failure.read_text()}; see {log}")
+    if failure.exists() and (message := failure.read_text()):
+        raise EngineError(f"simulation failed: {message}; see {log}")
     try:
-        tests, failed = get_results(folder / RESULTS_XML)
-    except RuntimeError:
-        raise CosimError(f"the simulator crashed; see {log}") from None
-    if (tests, failed) != (1, 0):
-        raise CosimError(f"the simulation bench failed; see {log}")
+        if get_results(folder / RESULTS_XML) == (1, 0):
+            return
+        what = "the simulation bench failed"
+    except (RuntimeError, ParseError):  # no results, or half of them
+        what = "the simulator crashed"
+    if shutil.disk_usage(folder).free < _NO_ROOM_BYTES:  # whatever came of it in there
+        raise CosimError(f"no room left in {folder.parent}; set TMPDIR to a directory with room")
+    raise CosimError(f"{what}; see {log}")
 
 
 def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunResult:
