@@ -91,6 +91,18 @@ def test_a_failure_is_one_line_with_a_log(simulator, script, message):
         assert "says this" in file.read()
 
 
+def test_a_fatal_error_that_does_not_end_the_simulator_ends_the_run(simulator, tmp_path):
+    """Verilator deadlocks when a waveform does not fit the disk."""
+    pids = tmp_path / "pids"
+    simulator(
+        f'echo $$ > "{pids}"; sleep 600 & echo $! >> "{pids}"; '
+        "echo '%Error: flush: No space left on device'; wait"
+    )
+    with pytest.raises(CosimError, match=r"^the simulator stopped: flush: No space .*; see "):
+        run_program(PROGRAM, config=CONFIG)
+    assert_all_end(started(pids, 2))
+
+
 def test_results_that_a_full_disk_cut_short_are_no_defect(simulator, monkeypatch):
     simulator("printf '' > results.xml; printf '' > failure.txt; exit 1")
     with pytest.raises(CosimError, match=r"^the simulator crashed; see "):

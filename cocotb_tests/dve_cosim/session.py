@@ -303,6 +303,10 @@ def _row_bytes(config: EngineConfig) -> dict[str, int]:
     return dict(zip(IMAGES, (config.sbuf_bytes, config.psum_bytes), strict=True))
 
 
+_LONGEST_PAUSE = 0.1
+"""Seconds between two looks at a running simulator."""
+
+
 def _await_batch(
     child: Child,
     folder: Path,
@@ -324,10 +328,12 @@ def _await_batch(
     pause = 0.005  # short programs take milliseconds
     while not target.is_dir():
         code = child.wait(pause)
-        pause = min(2 * pause, 0.1)
+        pause = min(2 * pause, _LONGEST_PAUSE)
         report()
         if target.is_dir():
             return
+        if code is None and pause >= _LONGEST_PAUSE and (error := _fatal_error(log)):
+            raise CosimError(f"the simulator stopped: {error}; see {log}")
         if code is not None:
             _check(folder, log)
             raise CosimError(f"the simulator ended early with exit code {code}; see {log}")
@@ -335,6 +341,18 @@ def _await_batch(
             raise CosimError(
                 f"program {index} took longer than {timeout:g} s in simulation; see {log}"
             )
+
+
+_FATAL = "%Error: "
+
+
+def _fatal_error(log: Path) -> str:
+    """What Verilator's run time gave up for, or nothing.
+
+    It flushes its waveforms then, and waits for itself if a full disk is the reason.
+    """
+    lines = log.read_text(errors="replace").splitlines()
+    return next((line.removeprefix(_FATAL) for line in lines if line.startswith(_FATAL)), "")
 
 
 _NO_ROOM_BYTES = 1 << 20
