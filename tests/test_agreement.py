@@ -12,8 +12,10 @@ from amaranth.lib import data
 from dve_golden.execute import HANDLERS
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.enums import REGISTERS, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.memory import address
 from dve_golden.memory.address import Geometry
+from dve_golden.memory.maps import MEMORY_MAPS, Region
 from dve_golden.state import LANE_STATE
 from dve_rtl import config
 from dve_rtl.config import LANE_COUNTS, EngineConfig
@@ -36,8 +38,9 @@ def test_active_sizes(exponent):
 
 def test_memory_map():
     assert config.WORD_BYTES == address.WORD_BYTES
-    assert config.SBUF_ACTIVE_BYTES == address.SBUF_ACTIVE
-    assert config.PSUM_ACTIVE_BYTES == address.PSUM_ACTIVE
+    spans = MEMORY_MAPS[Generation.CAYMAN]
+    assert spans[Region.SBUF].active == config.SBUF_ACTIVE_BYTES
+    assert spans[Region.PSUM].active == config.PSUM_ACTIVE_BYTES
     # A quadrant of partitions begins on the same lane whatever their number.
     assert all(address.QUADRANT % lanes == 0 for lanes in LANE_COUNTS)
 

@@ -11,6 +11,7 @@ from dve_golden.frontend.legality import check_header, validate
 from dve_golden.frontend.sync import Post, Unmet
 from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import RECORD_BYTES, Opcode, Reason, UpdateMode, WaitMode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
 from dve_golden.state import State
 
@@ -81,8 +82,8 @@ class Machine(State):
 
     Parameters
     ----------
-    sbuf_bytes, psum_bytes
-        Configured bytes per partition; the state is that of `dve_golden.state.State`.
+    sbuf_bytes, psum_bytes, generation
+        As of the state, `dve_golden.state.State`.
 
     Raises
     ------
@@ -90,8 +91,14 @@ class Machine(State):
         If a size is not positive.
     """
 
-    def __init__(self, *, sbuf_bytes: int = 64 * 1024, psum_bytes: int = 16 * 1024) -> None:
-        super().__init__(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
+    def __init__(
+        self,
+        *,
+        sbuf_bytes: int = 64 * 1024,
+        psum_bytes: int = 16 * 1024,
+        generation: Generation = Generation.CAYMAN,
+    ) -> None:
+        super().__init__(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes, generation=generation)
         self._executed = 0
 
     def execute(self, instruction: bytes) -> Completion:
@@ -112,7 +119,7 @@ class Machine(State):
         if len(instruction) != RECORD_BYTES:
             raise ValueError(f"an instruction is {RECORD_BYTES} bytes long, got {len(instruction)}")
         # The steps are those of isa_common.md 5.8: a to f.
-        header = check_header(instruction)
+        header = check_header(instruction, self.geometry.generation)
         if header is not None:
             return self._complete(instruction, header.reason)
         opcode, fields = decode(instruction)

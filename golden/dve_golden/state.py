@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.enums import EVENTS, MAX_CHANNELS, REGISTERS, SEMAPHORES
+from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import PARTITIONS, Geometry, Region
 
 LANE_STATE = ("N", "mean", "A", "B", "C")
@@ -21,11 +22,13 @@ class State:
     ----------
     sbuf_bytes, psum_bytes
         Configured bytes per partition; the generation's active size is the upper limit.
+    generation
+        Of the engine: which opcodes it knows and where its memories lie.
 
     Members
     -------
     geometry : Geometry
-        The memory sizes.
+        Generation and memory sizes.
     sbuf, psum : uint8 [128, active bytes]
         The memories, one row per partition.
     registers : uint32 [64]
@@ -45,8 +48,16 @@ class State:
         If a size is not positive.
     """
 
-    def __init__(self, *, sbuf_bytes: int = 64 * 1024, psum_bytes: int = 16 * 1024) -> None:
-        self.geometry = Geometry(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
+    def __init__(
+        self,
+        *,
+        sbuf_bytes: int = 64 * 1024,
+        psum_bytes: int = 16 * 1024,
+        generation: Generation = Generation.CAYMAN,
+    ) -> None:
+        self.geometry = Geometry(
+            sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes, generation=generation
+        )
         self.sbuf = np.zeros((PARTITIONS, self.geometry.sbuf_active), np.uint8)
         self.psum = np.zeros((PARTITIONS, self.geometry.psum_active), np.uint8)
         self.registers = np.zeros(REGISTERS, np.uint32)

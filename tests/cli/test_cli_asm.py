@@ -105,7 +105,7 @@ def test_lint_tells_known_opcodes_from_unknown_ones(dve, tmp_path):
     assert dve("lint", path, "--json", report).exit_code == 1
     known, unknown, executed = json.loads(report.read_text())["instructions"]
     assert known["findings"][0]["value"] == "0x41, TENSOR_TENSOR_ARITH_OP: known, not implemented"
-    assert unknown["findings"][0]["value"] == "0x00, unknown to cayman"
+    assert unknown["findings"][0]["value"] == "0x00, unknown, not an opcode of cayman"
     assert (executed["name"], executed["legal"]) == ("event_semaphore", True)
 
 

@@ -32,7 +32,7 @@ from dve_golden.isa.enums import (
 )
 from dve_golden.isa.structs import STRUCT_OF_OPCODE, tensor
 from dve_golden.isa.types import Array, Record, Scalar, Wire
-from dve_golden.memory import address
+from dve_golden.memory.maps import MEMORY_MAPS
 from dve_rtl.config import PRESETS, EngineConfig
 from dve_rtl.fp32.accumulator import min_period
 from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE
@@ -281,15 +281,19 @@ def reasons() -> str:
 
 
 def memory_map() -> str:
-    """Where the two memories lie."""
+    """Where the two memories lie, by generation."""
     rows = (
-        ("partitions", address.PARTITIONS, address.PARTITIONS),
-        ("base address", hex(address.SBUF_BASE), hex(address.PSUM_BASE)),
-        ("bytes from partition to partition", hex(address.SBUF_STRIDE), hex(address.PSUM_STRIDE)),
-        ("bytes with storage, at most", hex(address.SBUF_ACTIVE), hex(address.PSUM_ACTIVE)),
-        ("word in bytes", address.WORD_BYTES, address.WORD_BYTES),
+        (
+            generation.value,
+            region.name,
+            hex(span.base) if span.addressed else "no address",
+            hex(span.stride) if span.addressed else "",
+            f"{hex(span.active)} ({span.active // 1024} KiB)",
+        )
+        for generation, spans in MEMORY_MAPS.items()
+        for region, span in spans.items()
     )
-    return table(("", "SBUF", "PSUM"), rows)
+    return table(("generation", "memory", "base", "from partition to partition", "bytes"), rows)
 
 
 # --- architecture ---------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Operands:
     def tensor(self, name: str, dtype_field: str) -> Operand:
         """The access pattern ``name`` (isa_common.md 4.1); its address may be a register's."""
         return self._operand(
-            resolve(self.number(f"{name}.start_addr"), self._state.registers),
+            self._resolved(f"{name}.start_addr"),
             self.dtype(dtype_field),
             self._numbers(f"{name}.step_elem"),
             self._numbers(f"{name}.num_elem"),
@@ -46,7 +46,7 @@ class Operands:
 
     def vector(self, address_field: str, dtype_field: str, count: int) -> Operand:
         """``count`` consecutive elements in the one partition that an ADDR4 field names."""
-        address = resolve(self.number(address_field), self._state.registers)
+        address = self._resolved(address_field)
         return self._operand(address, self.dtype(dtype_field), (1,), (count,), channels=1)
 
     def immediate(self, name: str, dtype: Dtype, source: int) -> Floats:
@@ -61,6 +61,9 @@ class Operands:
         operand = self._operand(pointer, dtype, (), (), self.number("num_active_channels"))
         return operand.read_all()[:, 0]
 
+    def _resolved(self, field: str) -> int | None:
+        return resolve(self.number(field), self._state.registers, self._state.geometry.generation)
+
     def _numbers(self, name: str) -> tuple[int, ...]:
         value = self._fields[name]
         assert isinstance(value, tuple), name
@@ -74,7 +77,7 @@ class Operands:
         counts: tuple[int, ...],
         channels: int,
     ) -> Operand:
-        start = None if address is None else locate(address)
+        start = None if address is None else locate(address, self._state.geometry.generation)
         assert start is not None, "validation admits addresses in SBUF and PSUM only"
         walk = Walk(start, DTYPE_BYTES[dtype], steps, counts)
         return Operand(self._state.memory(start.region), walk, dtype, channels)

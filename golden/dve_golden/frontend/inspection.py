@@ -10,7 +10,7 @@ from dve_golden.isa.enums import DTYPE_BYTES, Opcode, Reason
 from dve_golden.isa.notation import format_dtype
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 from dve_golden.isa.types import Array
-from dve_golden.memory.address import Geometry, Registers
+from dve_golden.memory.address import Geometry, Location, Registers, locate, resolve
 
 
 class Inspection:
@@ -36,6 +36,14 @@ class Inspection:
     def raw(self, field: str) -> bytes:
         """A reserved field."""
         return self._fields[field]
+
+    def resolve(self, word: int) -> int | None:
+        """The byte address of an ADDR4 word; None if it is malformed."""
+        return resolve(word, self.registers, self.geometry.generation)
+
+    def locate(self, address: int) -> Location | None:
+        """Where a byte address lies; None outside the memories of the generation."""
+        return locate(address, self.geometry.generation)
 
     def report(
         self,

@@ -1,7 +1,8 @@
 """Whether a record may execute, and if not, why (isa_common.md 5.8; batchnorm.md 2 to 7).
 
-Generation CAYMAN. Reasons 1 and 2 come first and alone; everything else is evaluated together
-and the lowest reason is reported.
+Reasons 1 and 2 come first and alone; everything else is evaluated together and the lowest reason
+is reported. The generation decides which opcodes are known, where the memories lie and which form
+a register word has; all else is the same in every generation.
 """
 
 from collections.abc import Callable
@@ -51,9 +52,13 @@ LOADED_PARAMETERS = {Opcode.BATCH_NORM_PARAM_LOAD: 3, Opcode.BATCH_NORM_PARAM_LO
 
 FP32_BYTES = DTYPE_BYTES[Dtype.FP32]
 
-_OPCODES = frozenset(map(int, Opcode))
+_EXECUTED = {
+    generation: frozenset(int(code) for code in Opcode if in_generation(code, generation))
+    for generation in Generation
+}
+"""Opcodes that the engine executes, by generation."""
+
 _EVENTS = (("wait", WaitMode, Reason.WAIT), ("update", UpdateMode, Reason.UPDATE))
-_GENERATION = Generation.CAYMAN
 _ZERO_REGISTERS = (0,) * REGISTERS
 _DEFAULT_GEOMETRY = Geometry()
 
@@ -73,7 +78,7 @@ def validate(
     registers
         The 64 address registers as they are when the instruction executes.
     geometry
-        Configured memory sizes.
+        Generation and configured memory sizes.
 
     Raises
     ------
@@ -82,7 +87,7 @@ def validate(
     """
     if len(record) != RECORD_BYTES:
         raise ValueError(f"an instruction is {RECORD_BYTES} bytes long, got {len(record)}")
-    first = check_header(record)
+    first = check_header(record, geometry.generation)
     if first is not None:
         return Verdict(first.reason, (first,))
     opcode = Opcode(record[0])
@@ -101,16 +106,16 @@ def validate(
 _LEGAL = Verdict(Reason.NONE)
 
 
-def check_header(record: bytes) -> Finding | None:
+def check_header(record: bytes, generation: Generation = Generation.CAYMAN) -> Finding | None:
     """Reasons 1 and 2; a record that fails one is not looked at any further."""
     opcode, length = record[0], record[1]
-    if opcode not in _OPCODES:
-        names = ", ".join(f"{code:#04x}" for code in sorted(_OPCODES))
+    if opcode not in _EXECUTED[generation]:
+        names = ", ".join(f"{code:#04x}" for code in sorted(_EXECUTED[generation]))
         return Finding(
             Reason.OPCODE,
             "header.opcode",
             (0, 0),
-            f"{opcode:#04x}, {_standing(opcode)}",
+            f"{opcode:#04x}, {_standing(opcode, generation)}",
             f"one of {names}",
         )
     if length != INST_WORD_LEN:
@@ -125,14 +130,15 @@ def check_header(record: bytes) -> Finding | None:
     return None
 
 
-def _standing(opcode: int) -> str:
+def _standing(opcode: int, generation: Generation) -> str:
     """What an opcode that is not executed is to the generation, and its name if that is known."""
     if opcode == INVALID_OPCODE:
         return "the sentinel INVALID, never an instruction"
     name = opcode_name(opcode)
     called = "" if name is None else f"{name}: "
-    known = in_generation(opcode, _GENERATION)
-    return called + ("known, not implemented" if known else f"unknown to {_GENERATION.value}")
+    if in_generation(opcode, generation):
+        return f"{called}known, not implemented"
+    return f"{called}unknown, not an opcode of {generation.value}"
 
 
 def _check_events(inspection: Inspection) -> None:

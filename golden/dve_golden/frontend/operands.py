@@ -9,6 +9,7 @@ from math import prod
 
 from dve_golden.frontend.inspection import Inspection
 from dve_golden.isa.enums import MAX_CHANNELS, REGISTERS, ImmSrc, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import format_address, format_location
 from dve_golden.memory.address import (
     ADDRESS_BITS,
@@ -17,8 +18,7 @@ from dve_golden.memory.address import (
     Location,
     Region,
     is_register_form,
-    locate,
-    resolve,
+    regions_of,
 )
 
 MAX_ELEMENTS = (1 << 32) - 1
@@ -35,9 +35,10 @@ class Start:
     field: str
     address: int
     register: int | None
+    generation: Generation
 
     def __str__(self) -> str:
-        shown = format_address(self.address)
+        shown = format_address(self.address, self.generation)
         return shown if self.register is None else f"r{self.register} = {shown}"
 
 
@@ -193,6 +194,7 @@ def check_pointer(
         What each legal code of the selector stands for.
     """
     word = inspection.number(field)
+    generation = inspection.geometry.generation
     source = ImmSrc.POINTER
     if selector is not None and legal is not None:
         code = inspection.number(selector)
@@ -202,9 +204,9 @@ def check_pointer(
             return
         source = legal[code]
     if source is ImmSrc.POINTER:
-        start = Start(field, word, None)
+        start = Start(field, word, None, generation)
     elif word < REGISTERS:
-        start = Start(field, int(inspection.registers[word]), word)
+        start = Start(field, int(inspection.registers[word]), word, generation)
     else:
         rule = f"a register, 0 to {REGISTERS - 1}"
         inspection.report(Reason.IMMEDIATE, field, f"{word:#010x}", rule)
@@ -212,12 +214,17 @@ def check_pointer(
     if start.address >> ADDRESS_BITS:
         inspection.report(Reason.IMMEDIATE, field, start, "bits 31:29 of a pointer are 0")
         return
-    location = locate(start.address)
+    location = inspection.locate(start.address)
     _check_alignment(inspection, Reason.IMMEDIATE, start, element_bytes)
     if location is None:
-        inspection.report(Reason.IMMEDIATE, field, start, "a pointer into SBUF or PSUM")
+        inspection.report(Reason.IMMEDIATE, field, start, f"a pointer into {_memories(inspection)}")
     else:
         _check_placement(inspection, Reason.IMMEDIATE, start, location, channels)
+
+
+def _memories(inspection: Inspection) -> str:
+    """The memories of the generation, as a rule names them."""
+    return " or ".join(region.name for region in regions_of(inspection.geometry.generation))
 
 
 def _check_start(
@@ -233,8 +240,9 @@ def _check_start(
     None if the word is malformed. The location is None outside SBUF and PSUM.
     """
     word = inspection.number(field)
-    register = word & 0xFF if is_register_form(word) else None
-    address = resolve(word, inspection.registers)
+    generation = inspection.geometry.generation
+    register = word & 0xFF if is_register_form(word, generation) else None
+    address = inspection.resolve(word)
     if address is None:
         held = word if register is None else int(inspection.registers[register])
         inspection.report(
@@ -244,11 +252,11 @@ def _check_start(
             f"an address with bits 31:29 zero, or a register 0 to {REGISTERS - 1} that holds one",
         )
         return None
-    start = Start(field, address, register)
-    location = locate(address)
+    start = Start(field, address, register, generation)
+    location = inspection.locate(address)
     _check_alignment(inspection, Reason.ALIGNMENT, start, element_bytes)
     if location is None:
-        inspection.report(Reason.REGION, field, start, "an address in SBUF or PSUM")
+        inspection.report(Reason.REGION, field, start, f"an address in {_memories(inspection)}")
         return start, None
     if write and location.region is Region.PSUM and element_bytes not in (None, PSUM_WRITE_BYTES):
         inspection.report(
@@ -270,7 +278,7 @@ def _check_alignment(
             start.field,
             start,
             f"a multiple of {element_bytes}, the size of an element",
-            mend=format_address(start.address - start.address % element_bytes),
+            mend=format_address(start.address - start.address % element_bytes, start.generation),
         )
 
 

@@ -15,6 +15,7 @@ from dve_golden.isa.enums import (
     Dtype,
     ImmSrc,
 )
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import (
     format_addr4,
     format_address,
@@ -24,12 +25,12 @@ from dve_golden.isa.notation import (
 from dve_golden.isa.scanner import Scanner
 from dve_golden.memory.address import (
     PARTITIONS,
-    PSUM_STRIDE,
-    SBUF_STRIDE,
     Location,
     Region,
     address_of,
+    regions_of,
 )
+from dve_golden.memory.maps import MEMORY_MAPS
 
 Widths = Mapping[str, int]
 
@@ -55,12 +56,14 @@ class Key(Protocol):
         """Names of the fields that the word stands for."""
         ...
 
-    def format(self, fields: Fields) -> str | None:
+    def format(self, fields: Fields, generation: Generation) -> str | None:
         """The value as text; None if the word is to be left out."""
         ...
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         """Read a value; ``bits`` holds the width of every field of the struct.
+
+        Where an address lies depends on the generation, here and in `format`.
 
         Raises
         ------
@@ -85,11 +88,11 @@ class Number:
     def owned(self) -> tuple[str, ...]:
         return (self.field,)
 
-    def format(self, fields: Fields) -> str | None:
+    def format(self, fields: Fields, generation: Generation) -> str | None:
         value = fields[self.field]
         return None if value == self.default else str(value)
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         return {self.field: scanner.number(0, (1 << bits[self.field]) - 1, self.name)}
 
 
@@ -104,13 +107,13 @@ class Binary32:
     def owned(self) -> tuple[str, ...]:
         return (self.field,)
 
-    def format(self, fields: Fields) -> str:
+    def format(self, fields: Fields, generation: Generation) -> str:
         bits = _integer(fields[self.field])
         if bits & 0x7F80_0000 == 0x7F80_0000:  # infinities and NaNs, whose payload must survive
             return f"{bits:#010x}"
         return repr(struct.unpack("<f", struct.pack("<I", bits))[0])
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         if scanner.accept(r"(?=0x)") is not None:
             return {self.field: scanner.number(0, _U32, "a binary32 pattern")}
         start = scanner.position
@@ -134,10 +137,10 @@ class ElementType:
     def owned(self) -> tuple[str, ...]:
         return (self.field,)
 
-    def format(self, fields: Fields) -> str:
+    def format(self, fields: Fields, generation: Generation) -> str:
         return format_dtype(_integer(fields[self.field]))
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         return {self.field: _parse_code(scanner, Dtype, bits[self.field], "an element type")}
 
 
@@ -152,12 +155,12 @@ class Hexadecimal:
     def owned(self) -> tuple[str, ...]:
         return (self.field,)
 
-    def format(self, fields: Fields) -> str | None:
+    def format(self, fields: Fields, generation: Generation) -> str | None:
         value = fields[self.field]
         assert isinstance(value, bytes)
         return value.hex() if any(value) else None
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         digits = bits[self.field] // 4
         pattern = rf"[0-9a-fA-F]{{{digits}}}(?![0-9a-fA-F])"
         return {self.field: bytes.fromhex(scanner.expect(pattern, f"{digits} hexadecimal digits"))}
@@ -174,11 +177,11 @@ class Event:
     def owned(self) -> tuple[str, ...]:
         return (f"events.{self.name}_mode", f"events.{self.name}_idx")
 
-    def format(self, fields: Fields) -> str | None:
+    def format(self, fields: Fields, generation: Generation) -> str | None:
         mode, index = (_integer(fields[field]) for field in self.owned())
         return f"{format_code(mode, self.codes)}:{index}" if mode or index else None
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         mode_field, index_field = self.owned()
         mode = _parse_code(scanner, self.codes, bits[mode_field], f"a mode of {self.name}")
         scanner.expect(":", "':' and a semaphore or event number")
@@ -197,13 +200,15 @@ class Place:
     def owned(self) -> tuple[str, ...]:
         return (self.address_field, self.dtype_field)
 
-    def format(self, fields: Fields) -> str:
-        address = format_addr4(_integer(fields[self.address_field]))
+    def format(self, fields: Fields, generation: Generation) -> str:
+        address = format_addr4(_integer(fields[self.address_field]), generation)
         return f"{address}:{format_dtype(_integer(fields[self.dtype_field]))}"
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         register = _parse_register(scanner)
-        word = _parse_address(scanner) if register is None else _REGISTER_WORD | register
+        word = (
+            _parse_address(scanner, generation) if register is None else _REGISTER_WORD | register
+        )
         scanner.expect(":", "':' and an element type")
         dtype = _parse_code(scanner, Dtype, bits[self.dtype_field], "an element type")
         return {self.address_field: word, self.dtype_field: dtype}
@@ -224,18 +229,18 @@ class Pattern:
     def owned(self) -> tuple[str, ...]:
         return (*self._place().owned(), f"{self.name}.step_elem", f"{self.name}.num_elem")
 
-    def format(self, fields: Fields) -> str:
+    def format(self, fields: Fields, generation: Generation) -> str:
         steps, counts = (_integers(fields[field]) for field in self.owned()[2:])
         used = len(counts)
         while used > 1 and (counts[used - 1], steps[used - 1]) == (1, 1):
             used -= 1
-        text = f"{self._place().format(fields)}:{'x'.join(map(str, counts[:used]))}"
+        text = f"{self._place().format(fields, generation)}:{'x'.join(map(str, counts[:used]))}"
         if steps[:used] != _contiguous(counts[:used]):
             text += f"@{','.join(map(str, steps[:used]))}"
         return text
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
-        fields = self._place().parse(scanner, bits)
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
+        fields = self._place().parse(scanner, bits, generation)
         _, _, step_field, count_field = self.owned()
         rank = bits[count_field] // _COUNT_BITS
         scanner.expect(":", "':' and the counts")
@@ -279,22 +284,22 @@ class Pointer:
     def owned(self) -> tuple[str, ...]:
         return (self.name,) if self.selector is None else (self.name, self.selector)
 
-    def format(self, fields: Fields) -> str:
+    def format(self, fields: Fields, generation: Generation) -> str:
         word = _integer(fields[self.name])
         if self.selector is None:
-            return format_address(word)
+            return format_address(word, generation)
         selector = _integer(fields[self.selector])
         if selector == ImmSrc.REGISTER:
             return f"r{word}" if word < REGISTERS else f"{word:#010x}@{selector}"
-        text = format_address(word)
+        text = format_address(word, generation)
         return text if selector == ImmSrc.POINTER else f"{text}@{selector}"
 
-    def parse(self, scanner: Scanner, bits: Widths) -> Fields:
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         if self.selector is None:
-            return {self.name: _parse_address(scanner)}
+            return {self.name: _parse_address(scanner, generation)}
         register = _parse_register(scanner)
         selector = int(ImmSrc.POINTER if register is None else ImmSrc.REGISTER)
-        word = _parse_address(scanner) if register is None else register
+        word = _parse_address(scanner, generation) if register is None else register
         if scanner.accept("@"):
             selector = scanner.number(0, (1 << bits[self.selector]) - 1, "a selector")
         return {self.name: word, self.selector: selector}
@@ -332,14 +337,18 @@ def _parse_register(scanner: Scanner) -> int | None:
     return scanner.number(0, REGISTERS - 1, "a register number", decimal=True)
 
 
-def _parse_address(scanner: Scanner) -> int:
+def _parse_address(scanner: Scanner, generation: Generation) -> int:
     if scanner.accept(r"(?=0x)") is not None:
         return scanner.number(0, _U32, "an address word")
-    region = scanner.expect(r"(sbuf|psum)\b", "an address such as sbuf[0:0x40] or 0x00000040")
+    start = scanner.position
+    expected = "an address such as sbuf[0:0x40] or 0x00000040"
+    region = Region(scanner.expect(r"(sbuf|psum)\b", expected))
+    if region not in regions_of(generation):
+        raise scanner.error(f"{generation.value} has no {region.name}", start)
     scanner.expect(r"\[", "'[' and a partition")
     partition = scanner.number(0, PARTITIONS - 1, "a partition")
     scanner.expect(":", "':' and a byte of the partition")
-    stride = SBUF_STRIDE if region == "sbuf" else PSUM_STRIDE
+    stride = MEMORY_MAPS[generation][region].stride
     offset = scanner.number(0, stride - 1, "a byte of the partition")
     scanner.expect(r"\]", "']'")
-    return address_of(Location(Region(region), partition, offset))
+    return address_of(Location(region, partition, offset), generation)

@@ -6,6 +6,7 @@ The text form and the findings of legality use the same notation.
 from enum import IntEnum
 
 from dve_golden.isa.enums import Dtype, Opcode
+from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import Location, is_register_form, locate
 
 MNEMONICS: dict[Opcode, str] = {
@@ -32,17 +33,17 @@ def format_location(location: Location) -> str:
     return f"{location.region.value}[{location.partition}:{location.offset:#x}]"
 
 
-def format_address(word: int) -> str:
+def format_address(word: int, generation: Generation = Generation.CAYMAN) -> str:
     """A 32-bit address word; in hexadecimal if it points outside both memories."""
-    location = locate(word)
+    location = locate(word, generation)
     return f"{word:#010x}" if location is None else format_location(location)
 
 
-def format_addr4(word: int) -> str:
+def format_addr4(word: int, generation: Generation = Generation.CAYMAN) -> str:
     """An ADDR4 word: an address, a register such as ``r5``, or bare hexadecimal.
 
     A register word whose ignored bits are set is written in hexadecimal, so as to keep them.
     """
-    if is_register_form(word) and word & 0x7FFF_FF00 == 0:
+    if is_register_form(word, generation) and word & 0x7FFF_FF00 == 0:
         return f"r{word & 0xFF}"
-    return format_address(word)
+    return format_address(word, generation)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dve_golden.isa.codec import Fields, decode, encode
 from dve_golden.isa.enums import RECORD_BYTES, Opcode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
 from dve_golden.isa.scanner import AssemblyError as AssemblyError
 from dve_golden.isa.scanner import Scanner
@@ -29,30 +30,31 @@ class Statement:
     record: bytes
 
 
-def assemble(text: str) -> bytes:
+def assemble(text: str, generation: Generation = Generation.CAYMAN) -> bytes:
     """The instructions of a program, 64 bytes each.
 
-    Legality is not checked: an illegal instruction can be written as well.
+    Legality is not checked: an illegal instruction can be written as well. The generation decides
+    what the address of a place such as ``sbuf[32:0x40]`` is.
 
     Raises
     ------
     AssemblyError
         If the text does not follow the grammar; it names line, column and what was expected.
     """
-    return b"".join(statement.record for statement in statements(text))
+    return b"".join(statement.record for statement in statements(text, generation))
 
 
-def statements(text: str) -> Iterator[Statement]:
+def statements(text: str, generation: Generation = Generation.CAYMAN) -> Iterator[Statement]:
     """The instructions of a program one by one; raises as `assemble` does."""
     scanner = Scanner(text)
     while not scanner.at_end():
         scanner.skip_blanks()
         if not scanner.at_end_of_line():
             line = scanner.line
-            yield Statement(line, _parse_statement(scanner))
+            yield Statement(line, _parse_statement(scanner, generation))
 
 
-def disassemble(program: bytes) -> str:
+def disassemble(program: bytes, generation: Generation = Generation.CAYMAN) -> str:
     """The text form of a program, one line per instruction.
 
     Raises
@@ -60,7 +62,8 @@ def disassemble(program: bytes) -> str:
     ValueError
         If the size is not a multiple of 64 bytes.
     """
-    return "".join(format_instruction(record) + "\n" for record in split_records(program))
+    records = split_records(program)
+    return "".join(f"{format_instruction(record, generation)}\n" for record in records)
 
 
 def split_records(program: bytes) -> list[bytes]:
@@ -75,7 +78,7 @@ def split_records(program: bytes) -> list[bytes]:
     return [program[start : start + RECORD_BYTES] for start in starts]
 
 
-def format_instruction(record: bytes) -> str:
+def format_instruction(record: bytes, generation: Generation = Generation.CAYMAN) -> str:
     """The text form of one instruction, without a line end.
 
     Raises
@@ -88,13 +91,13 @@ def format_instruction(record: bytes) -> str:
     opcode, fields = decode(record)
     words = [MNEMONICS[opcode]]
     for key in KEYS[opcode].values():
-        value = key.format(fields)
+        value = key.format(fields, generation)
         if value is not None:
             words.append(f"{key.name}={value}")
     return " ".join(words)
 
 
-def _parse_statement(scanner: Scanner) -> bytes:
+def _parse_statement(scanner: Scanner, generation: Generation) -> bytes:
     start = scanner.position
     mnemonic = scanner.choice(_STATEMENTS, "an instruction")
     if mnemonic == RAW:
@@ -112,7 +115,7 @@ def _parse_statement(scanner: Scanner) -> bytes:
             raise scanner.error(f"{name} is given twice", at)
         seen.add(name)
         scanner.expect("=", f"'=' after {name}")
-        fields |= keys[name].parse(scanner, FIELD_BITS[opcode])
+        fields |= keys[name].parse(scanner, FIELD_BITS[opcode], generation)
         scanner.expect_end_of_word()
         scanner.skip_blanks()
     missing = [name for name, key in keys.items() if not key.optional and name not in seen]

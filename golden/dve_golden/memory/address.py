@@ -1,22 +1,22 @@
 """From an address word to a region, a partition and a byte in it.
 
-Source: isa_common.md 3.1 and 3.2, generation CAYMAN.
+Source: isa_common.md 3.1 and 3.2. What depends on the generation is data: `dve_golden.memory.maps`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dve_golden.isa.enums import REGISTERS
+from dve_golden.isa.generations import Generation
+from dve_golden.memory.maps import MEMORY_MAPS
+from dve_golden.memory.maps import PARTITIONS as PARTITIONS
+from dve_golden.memory.maps import Region as Region
 
 Registers = Sequence[int] | NDArray[np.uint32]
 """The 64 address registers, unsigned 32-bit."""
-
-PARTITIONS = 128
-"""Partitions of either memory."""
 
 QUADRANT = 32
 """Partitions per quadrant; a start address lies in the first one of a quadrant."""
@@ -24,29 +24,12 @@ QUADRANT = 32
 ADDRESS_BITS = 29
 """Width of an on-chip byte address; the three bits above select the addressing mode."""
 
-SBUF_BASE = 0x000_0000
-SBUF_STRIDE = 0x4_0000
-SBUF_ACTIVE = 0x3_8000
-"""Bytes of an SBUF partition that hold storage; the stride is larger."""
-
-PSUM_BASE = 0x200_0000
-PSUM_STRIDE = 0x8000
-PSUM_ACTIVE = 0x4000
-"""Bytes of a PSUM partition that hold storage."""
-
 WORD_BYTES = 8
 """Native word of both memories; an aligned element lies inside one word."""
 
-_SBUF_END = SBUF_BASE + PARTITIONS * SBUF_STRIDE
-_PSUM_END = PSUM_BASE + PARTITIONS * PSUM_STRIDE
 _MODE_REGISTER = 0b100
-
-
-class Region(Enum):
-    """The two on-chip memories."""
-
-    SBUF = "sbuf"
-    PSUM = "psum"
+_IGNORED = 0x1F00_0000
+"""Bits of the register form that no generation reads; SUNDA requires them to be zero."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +43,10 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry:
-    """Configured memory sizes, in bytes per partition.
+    """Generation and configured memory sizes, in bytes per partition.
 
-    Bytes beyond the generation's own active size do not exist, however much is configured.
+    Bytes beyond the generation's own active size do not exist, however much is configured. MAVERICK
+    keeps its PSUM bytes as a part of the state that no address reaches.
 
     Raises
     ------
@@ -72,6 +56,7 @@ class Geometry:
 
     sbuf_bytes: int = 64 * 1024
     psum_bytes: int = 16 * 1024
+    generation: Generation = Generation.CAYMAN
 
     def __post_init__(self) -> None:
         for name, size in (("sbuf_bytes", self.sbuf_bytes), ("psum_bytes", self.psum_bytes)):
@@ -82,49 +67,56 @@ class Geometry:
 
     @property
     def sbuf_active(self) -> int:
-        """Addressable bytes of an SBUF partition."""
-        return min(SBUF_ACTIVE, self.sbuf_bytes)
+        """Bytes of an SBUF partition that exist."""
+        return self.active(Region.SBUF)
 
     @property
     def psum_active(self) -> int:
-        """Addressable bytes of a PSUM partition."""
-        return min(PSUM_ACTIVE, self.psum_bytes)
+        """Bytes of a PSUM partition that exist."""
+        return self.active(Region.PSUM)
 
     def active(self, region: Region) -> int:
-        """Addressable bytes of a partition of ``region``."""
-        return self.sbuf_active if region is Region.SBUF else self.psum_active
+        """Bytes of a partition of ``region`` that exist."""
+        configured = self.sbuf_bytes if region is Region.SBUF else self.psum_bytes
+        return min(MEMORY_MAPS[self.generation][region].active, configured)
 
 
-def locate(address: int) -> Location | None:
+def regions_of(generation: Generation) -> tuple[Region, ...]:
+    """The memories that addresses reach."""
+    return tuple(r for r, span in MEMORY_MAPS[generation].items() if span.addressed)
+
+
+def locate(address: int, generation: Generation = Generation.CAYMAN) -> Location | None:
     """Decode a byte address; None outside SBUF and PSUM.
 
     The active size is not tested: the offset may be anything below the partition stride.
     """
-    if SBUF_BASE <= address < _SBUF_END:
-        partition, offset = divmod(address - SBUF_BASE, SBUF_STRIDE)
-        return Location(Region.SBUF, partition, offset)
-    if PSUM_BASE <= address < _PSUM_END:
-        partition, offset = divmod(address - PSUM_BASE, PSUM_STRIDE)
-        return Location(Region.PSUM, partition, offset)
+    for region, span in MEMORY_MAPS[generation].items():
+        if address in span.addresses:
+            return Location(region, *divmod(address - span.base, span.stride))
     return None
 
 
-def address_of(location: Location) -> int:
-    """The byte address of a location; inverse of `locate`."""
-    if location.region is Region.SBUF:
-        return SBUF_BASE + location.partition * SBUF_STRIDE + location.offset
-    return PSUM_BASE + location.partition * PSUM_STRIDE + location.offset
+def address_of(location: Location, generation: Generation = Generation.CAYMAN) -> int:
+    """The byte address of a location in a memory that addresses reach; inverse of `locate`."""
+    span = MEMORY_MAPS[generation][location.region]
+    return span.base + location.partition * span.stride + location.offset
 
 
-def is_register_form(word: int) -> bool:
+def is_register_form(word: int, generation: Generation = Generation.CAYMAN) -> bool:
     """Whether an ADDR4 word names an address register (isa_common.md 3.1).
 
-    Bits 31:29 are 100, bytes 1 and 2 zero and the register exists; CAYMAN ignores bits 28:24.
+    Bits 31:29 are 100, bytes 1 and 2 zero and the register exists. SUNDA wants bits 28:24 to be
+    zero too; elsewhere they are ignored.
     """
+    if generation is Generation.SUNDA and word & _IGNORED:
+        return False
     return word >> ADDRESS_BITS == _MODE_REGISTER and word & 0xFF_FFFF < REGISTERS
 
 
-def resolve(word: int, registers: Registers) -> int | None:
+def resolve(
+    word: int, registers: Registers, generation: Generation = Generation.CAYMAN
+) -> int | None:
     """The byte address that an ADDR4 word stands for; None is reason 13, addressing mode.
 
     Parameters
@@ -133,10 +125,12 @@ def resolve(word: int, registers: Registers) -> int | None:
         The 32 bits of the operand: an immediate address, or the number of an address register.
     registers
         The address registers.
+    generation
+        Whose form of the word counts.
     """
     if word >> ADDRESS_BITS == 0:
         return word
-    if not is_register_form(word):
+    if not is_register_form(word, generation):
         return None
     value = int(registers[word & 0xFF])
     return value if value >> ADDRESS_BITS == 0 else None

@@ -36,9 +36,9 @@ def test_other_opcodes_are_reason_1_alone():
         (0x60, "BATCH_NORM_STATS: known, not implemented"),
         (0x7C, "known, not implemented"),  # another engine's
         (0xFF, "the sentinel INVALID, never an instruction"),
-        (0x8A, "TENSOR_TENSOR_ADD_BF16: unknown to cayman"),  # removed after SUNDA
-        (0xE2, "RAND2: unknown to cayman"),  # added with MARIANA
-        (0x00, "unknown to cayman"),
+        (0x8A, "TENSOR_TENSOR_ADD_BF16: unknown, not an opcode of cayman"),  # removed after SUNDA
+        (0xE2, "RAND2: unknown, not an opcode of cayman"),  # added with MARIANA
+        (0x00, "unknown, not an opcode of cayman"),
     ],
 )
 def test_opcode_finding_tells_known_from_unknown(opcode, note):

@@ -7,6 +7,7 @@ import pytest
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import decode, encode, walk
 from dve_golden.isa.enums import Dtype, Opcode, UpdateMode, WaitMode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 from dve_golden.isa.syntax import KEYS
 from dve_golden.isa.text import (
@@ -29,9 +30,11 @@ records_of_the_engine = st.builds(
 
 
 @settings(derandomize=True)
-@given(records_of_the_engine | st.binary(min_size=64, max_size=64))
-def test_any_record_survives(record):
-    assert assemble(format_instruction(record)) == record
+@given(
+    records_of_the_engine | st.binary(min_size=64, max_size=64), st.sampled_from(list(Generation))
+)
+def test_any_record_survives(record, generation):
+    assert assemble(format_instruction(record, generation), generation) == record
 
 
 @settings(derandomize=True)
@@ -213,6 +216,20 @@ def test_errors_say_where_and_what(text, line, column, message):
         assemble(text)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert str(caught.value).startswith(f"line {line}, column {column}: ")
+
+
+def test_a_place_has_the_address_of_its_generation():
+    text = "load_parameter_ram addr=sbuf[32:0x40]:fp32 first_entry=0 entry_count=1"
+    addresses = {g: decode(assemble(text, g))[1]["addr"] for g in Generation}
+    assert addresses.pop(Generation.MAVERICK) == 0x200_0040
+    assert set(addresses.values()) == {0x80_0040}
+    for generation in Generation:
+        assert disassemble(assemble(text, generation), generation) == f"{text}\n"
+    with pytest.raises(AssemblyError, match="column 25: maverick has no PSUM"):
+        assemble(text.replace("sbuf", "psum"), Generation.MAVERICK)
+    assert assemble(text.replace("0x40", "0x7ffff"), Generation.MAVERICK)
+    with pytest.raises(AssemblyError, match="a byte of the partition, 0 to 262143"):
+        assemble(text.replace("0x40", "0x7ffff"), Generation.MARIANA)
 
 
 def test_disassemble_refuses_a_broken_record():
