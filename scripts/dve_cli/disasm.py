@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import disassemble
 
 from dve_cli.files import write_atomically
+from dve_cli.generations import GenerationOption
 from dve_cli.programs import read_program
 from dve_cli.targets import require_targets
 
@@ -19,15 +21,17 @@ def disasm(
             "--out", "-o", metavar="OUT.s", help="Where to write; standard output if not given."
         ),
     ] = None,
+    generation: GenerationOption = Generation.CAYMAN,
 ) -> None:
     """Write a program as text, one instruction per line.
 
-    The text assembles to the same bytes, whatever they are.
+    The text assembles to the same bytes, whatever they are; the generation, which decides how
+    addresses are written, has to be the same then.
 
     Example: dve disasm backward.bin -o backward.s
     """
     require_targets({"--out": out}, inputs=[program])
-    text = disassemble(b"".join(read_program(program)))
+    text = disassemble(b"".join(read_program(program)), generation)
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +11,10 @@ import typer
 from dve_golden.frontend.legality import validate
 from dve_golden.frontend.verdict import Finding, Verdict
 from dve_golden.isa.enums import REGISTERS, Opcode, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
-from dve_golden.memory.address import Geometry, Registers
-from dve_rtl.config import PRESETS
+from dve_golden.memory.address import Geometry, Region, Registers
+from dve_golden.memory.maps import MEMORY_MAPS
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,7 @@ from rich.text import Text
 from dve_cli.arrays import read_arrays
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
+from dve_cli.generations import GenerationOption
 from dve_cli.programs import TEXT_SUFFIX, read_program, read_source
 from dve_cli.targets import require_targets
 
@@ -57,6 +59,7 @@ def lint(
             help="Array `registers`, uint32 [64], for addresses held in registers; else all 0.",
         ),
     ] = None,
+    generation: GenerationOption = Generation.CAYMAN,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the findings as JSON.")
     ] = None,
@@ -65,14 +68,16 @@ def lint(
 
     Exit status 0 if all are legal, 1 if one is not, 2 if the input cannot be read.
 
-    Examples: dve lint backward.bin; dve lint backward.s --sbuf-kib 1 --json findings.json
+    Examples: dve lint backward.bin; dve lint backward.s --sbuf-kib 1 --json findings.json;
+    dve lint backward.s --generation maverick
     """
+    geometry = _geometry(sbuf_kib, psum_kib, generation)
     values = np.zeros(REGISTERS, np.uint32) if registers is None else _read_registers(registers)
     require_targets({"--json": json_out}, inputs=[program, registers])
-    judged = _judge(program, values, _geometry(sbuf_kib, psum_kib))
+    judged = _judge(program, values, geometry)
     try:
         if json_out is not None:
-            report = json.dumps(_as_json(program, judged), indent=2) + "\n"
+            report = json.dumps(_as_json(program, geometry, judged), indent=2) + "\n"
             write_atomically(json_out, report.encode())
     finally:
         _print(judged)
@@ -93,18 +98,26 @@ def _read_registers(path: Path) -> Registers:
     return values
 
 
-def _geometry(sbuf_kib: int, psum_kib: int) -> Geometry:
-    try:
-        config = replace(PRESETS["sim"], sbuf_bytes=sbuf_kib * 1024, psum_bytes=psum_kib * 1024)
-    except ValueError as error:
-        raise UserError(f"--sbuf-kib, --psum-kib: {error}") from error
-    return Geometry(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+def _geometry(sbuf_kib: int, psum_kib: int, generation: Generation) -> Geometry:
+    """The memories asked for, if an engine can have them: powers of two."""
+    for region, kib in ((Region.SBUF, sbuf_kib), (Region.PSUM, psum_kib)):
+        active_kib = MEMORY_MAPS[generation][region].active // 1024
+        limit = 1 << (active_kib - 1).bit_length()
+        if kib > limit or kib & (kib - 1):
+            raise UserError(
+                f"--{region.value}-kib must be a power of two from 1 to {limit}"
+                f" on {generation.value}, got {kib}"
+            )
+    return Geometry(sbuf_bytes=sbuf_kib * 1024, psum_bytes=psum_kib * 1024, generation=generation)
 
 
 def _judge(program: Path, registers: Registers, geometry: Geometry) -> list[Judged]:
     lines: list[tuple[int | None, bytes]]
     if program.suffix == TEXT_SUFFIX:
-        lines = [(statement.line, statement.record) for statement in read_source(program)]
+        lines = [
+            (statement.line, statement.record)
+            for statement in read_source(program, geometry.generation)
+        ]
     else:
         lines = [(None, record) for record in read_program(program)]
     return [
@@ -144,9 +157,10 @@ def _reason(reason: Reason) -> str:
     return f"{int(reason)} {reason.name.lower().replace('_', ' ')}"
 
 
-def _as_json(program: Path, judged: list[Judged]) -> dict[str, Any]:
+def _as_json(program: Path, geometry: Geometry, judged: list[Judged]) -> dict[str, Any]:
     return {
         "program": str(program),
+        "generation": geometry.generation.value,
         "instructions": [
             {
                 "index": index,

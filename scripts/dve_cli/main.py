@@ -126,7 +126,8 @@ def one_line_errors(command: str) -> Iterator[None]:
     except TyperException as error:  # a wrong option or argument
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else command
-        stop(f"{error.format_message().rstrip('.')}; try `{where} --help`", USER_ERROR)
+        message = error.format_message().rstrip(".").replace("Value error, ", "")
+        stop(f"{message}; try `{where} --help`", USER_ERROR)
     except Terminated:
         stop("terminated", TERMINATED)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import AssemblyError, Statement, split_records, statements
 
 from dve_cli.errors import UserError
@@ -26,7 +27,7 @@ def read_program(path: Path) -> list[bytes]:
         raise UserError(f"{path}: {error}; is it complete, and a program?") from error
 
 
-def read_source(path: Path) -> list[Statement]:
+def read_source(path: Path, generation: Generation) -> list[Statement]:
     """The assembled instructions of a program in text form.
 
     Raises
@@ -41,6 +42,6 @@ def read_source(path: Path) -> list[Statement]:
             f"{path}: byte {error.start} is not UTF-8 text; dve disasm reads binary programs"
         ) from error
     try:
-        return list(statements(text))
+        return list(statements(text, generation))
     except AssemblyError as error:
         raise UserError(f"{path}:{error.line}:{error.column}: {error.message}") from error

@@ -4,16 +4,17 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from dve_golden.isa.dispatch import TABLES, Engine, Entry, is_implemented
-from dve_golden.isa.generations import Generation
+from dve_golden.isa.generations import Generation, in_generation
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from dve_cli.files import write_atomically
+from dve_cli.generations import NAMES
 from dve_cli.targets import require_writable
 
 UNKNOWN = "-"
@@ -33,8 +34,17 @@ LETTERS = {
 
 def table(
     engine: Annotated[
-        Literal["dve", "pool"], typer.Option(help="The vector engine, or the pool engine.")
-    ] = "dve",
+        Engine,
+        typer.Option(case_sensitive=False, help="The vector engine, or the pool engine."),
+    ] = Engine.DVE,
+    generation: Annotated[
+        Generation | None,
+        typer.Option(
+            case_sensitive=False,
+            metavar="NAME",
+            help=f"Only the opcodes that this one knows: {NAMES}.",
+        ),
+    ] = None,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the table as JSON.")
     ] = None,
@@ -42,19 +52,26 @@ def table(
     """Show what the front end of an engine knows, and what of it this engine executes.
 
     The vector engine looks up opcode - 0x41 and jumps to a trampoline, which calls the handler's
-    body. The pool engine scans 17 records for the opcode; no batch-norm opcode is among them.
-    Addresses are those of the device's firmware, where they are known.
+    body. The pool engine scans 17 records for the opcode, without an index; no batch-norm opcode is
+    among them. Addresses are those of cayman's firmware, where they are known.
 
-    Examples: dve table; dve table --engine pool; dve table --json table.json
+    Examples: dve table; dve table --engine pool; dve table --generation sunda --json table.json
     """
     if json_out is not None:
         require_writable(json_out)
-    chosen = Engine(engine)
-    entries = [_described(chosen, entry) for entry in TABLES[chosen]]
+    entries = [
+        _described(engine, entry)
+        for entry in TABLES[engine]
+        if generation is None or in_generation(entry.opcode, generation)
+    ]
     if json_out is not None:
-        report = {"engine": engine, "entries": entries}
+        report = {
+            "engine": engine.value,
+            "generation": None if generation is None else generation.value,
+            "entries": entries,
+        }
         write_atomically(json_out, f"{json.dumps(report, indent=2)}\n".encode())
-    _print(chosen, entries)
+    _print(engine, entries)
 
 
 def _described(engine: Engine, entry: Entry) -> dict[str, Any]:
@@ -74,12 +91,11 @@ def _print(engine: Engine, entries: list[dict[str, Any]]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
-    columns = COLUMNS if engine is Engine.DVE else [name for name in COLUMNS if name not in LOOKUP]
     shown = Table(box=box.SIMPLE_HEAD)
-    for name in columns:
+    for name in COLUMNS:
         shown.add_column(name, overflow="fold")
     for entry in entries:
-        shown.add_row(*(COLUMNS[name](entry[name]) for name in columns))
+        shown.add_row(*(COLUMNS[name](entry[name]) for name in COLUMNS))
     console.print(shown)
     letters = ", ".join(f"{letter} {generation.value}" for generation, letter in LETTERS.items())
     implemented = sum(entry["implemented"] for entry in entries)
@@ -109,6 +125,3 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
     "implemented": lambda yes: "yes" if yes else "no",
 }
 """How each value is shown."""
-
-LOOKUP = ("index", "trampoline", "handler")
-"""Columns of the vector engine's table only; the pool engine finds its records otherwise."""

@@ -182,13 +182,36 @@ def test_lint_refuses_a_bare_array(dve, program, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--sbuf-kib", 3, "sbuf_bytes must be a power of two"),
-        ("--sbuf-kib", 512, "sbuf_bytes must be a power of two from 8 to 262144"),
-        ("--psum-kib", 32, "psum_bytes must be a power of two from 8 to 16384"),
+        ("--sbuf-kib", 3, "--sbuf-kib must be a power of two from 1 to 256 on cayman, got 3"),
+        ("--sbuf-kib", 512, "from 1 to 256 on cayman, got 512"),
+        ("--psum-kib", 32, "--psum-kib must be a power of two from 1 to 16 on cayman, got 32"),
+        ("--generation", "gen3", "not one of 'sunda', 'cayman', 'mariana', 'maverick'"),
     ],
 )
 def test_lint_judges_for_engines_that_there_are(dve, program, option, value, message):
     assert message in user_error(dve("lint", program, option, value))
+
+
+IN_QUADRANT_1 = LEGAL.replace("sbuf[0", "sbuf[32").replace("r3", "0x2000200")
+
+
+def test_each_generation_has_its_own_addresses(dve, tmp_path):
+    source, binary = tmp_path / "program.s", tmp_path / "program.bin"
+    source.write_text(IN_QUADRANT_1)
+    for name in ("sunda", "CAYMAN", "Mariana", "maverick"):
+        assert dve("asm", source, "-o", binary, "--generation", name).exit_code == 0
+        # 0x2000200 is PSUM, and on maverick partition 32 of SBUF.
+        place = "sbuf[32:0x200]" if name == "maverick" else "psum[0:0x200]"
+        shown = IN_QUADRANT_1.replace("0x2000200", place)
+        assert dve("disasm", binary, "--generation", name).stdout == shown
+        for program in (source, binary):
+            assert dve("lint", program, "--generation", name).exit_code == 0
+    assert binary.read_bytes() != assemble(IN_QUADRANT_1)
+    report = tmp_path / "report.json"
+    result = dve("lint", binary, "--generation", "sunda", "--json", report)
+    assert result.exit_code == 1  # the sources of maverick are both in PSUM then
+    assert json.loads(report.read_text())["generation"] == "sunda"
+    assert dve("lint", source, "--sbuf-kib", 512, "--generation", "maverick").exit_code == 0
 
 
 def test_lint_cuts_no_word_off_in_a_narrow_terminal(dve, program, monkeypatch):

@@ -46,8 +46,9 @@ def test_the_vector_engine(dve):
     assert implemented == set(map(int, Opcode))
 
 
-def test_no_batch_norm_opcode_lives_on_the_pool_engine(dve):
-    result = dve("--engine", "pool")
+@pytest.mark.parametrize("name", ["pool", "POOL"])
+def test_no_batch_norm_opcode_lives_on_the_pool_engine(dve, name):
+    result = dve("--engine", name)
     found = rows(result)
     assert [cells[0] for cells in found] == [
         *("0x41", "0x45", "0x46", "0x47", "0x51", "0x52", "0x7b", "0x7c", "0x7d", "0x7e", "0xbe"),
@@ -56,14 +57,42 @@ def test_no_batch_norm_opcode_lives_on_the_pool_engine(dve):
     assert "BATCH_NORM" not in result.stdout
     assert {cells[-1] for cells in found} == {"no"}
     assert "pool: 17 records, 0 implemented" in result.stdout
-    assert "trampoline" not in result.stdout
+    assert {cells[0]: cells[2:] for cells in found}["0x45"] == [
+        *("-", "-", "-", "S4D4_PL", "SCMV", "no"),  # no index: the records are scanned
+    ]
+
+
+COLUMNS = ["opcode", "name", "index", "trampoline", "handler", "struct", "generations"]
+
+
+@pytest.mark.parametrize("engine", ["dve", "pool"])
+def test_every_column_is_shown_for_either_engine(dve, engine):
+    heading = next(line for line in dve("--engine", engine).stdout.splitlines() if "opcode" in line)
+    assert heading.split() == [*COLUMNS, "implemented"]
+
+
+@pytest.mark.parametrize(
+    ("generation", "records", "without", "within"),
+    [
+        ("sunda", 89 - 9, {0xBC, 0xE0, 0xE9, 0xF4}, {0x8A, 0x8F}),
+        ("Cayman", 80 - 5 + 2, {0x8A, 0x8F, 0xE0, 0xF4}, {0xBC, 0xE9}),
+        ("MARIANA", 77 + 5, {0x8A, 0xF4, 0xB6}, {0xE0, 0xE3, 0xB4}),
+        ("maverick", 82 + 2, {0x8A}, {0xF4, 0xB6, 0xE0}),
+    ],
+)
+def test_a_generation_shows_the_opcodes_that_it_knows(dve, generation, records, without, within):
+    opcodes = {int(cells[0], 16) for cells in rows(dve("--generation", generation))}
+    assert len(opcodes) == records
+    assert within <= opcodes
+    assert not without & opcodes
+    assert set(map(int, Opcode)) <= opcodes
 
 
 def test_json_has_what_is_known(dve, tmp_path):
     path = tmp_path / "table.json"
     assert dve("--json", path).exit_code == 0
     report = json.loads(path.read_text())
-    assert report["engine"] == "dve"
+    assert (report["engine"], report["generation"]) == ("dve", None)
     entries = {entry["opcode"]: entry for entry in report["entries"]}
     assert entries[0x94] == {
         "opcode": 0x94,
@@ -87,7 +116,12 @@ def test_json_of_the_pool_engine_has_no_index(dve, tmp_path):
 
 
 def test_bad_arguments_are_refused(dve, tmp_path):
-    assert dve("--engine", "act").exit_code == 2
+    unknown = dve("--engine", "act")
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
+    assert "'--engine': 'act' is not one of 'dve', 'pool'" in unknown.stderr
+    unknown = dve("--generation", "trainium")
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
+    assert "not one of 'sunda', 'cayman', 'mariana', 'maverick'" in unknown.stderr
     missing = dve("--json", tmp_path / "absent" / "table.json")
     assert (missing.exit_code, missing.stdout) == (2, "")
     assert "there is no directory" in missing.stderr

@@ -1,5 +1,7 @@
 """The golden machine of each generation: the same results, wherever its memories lie."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from dve_golden.isa.codec import decode, encode
@@ -55,13 +57,15 @@ def test_maverick_computes_the_same_at_its_own_addresses(seed):
     maverick = twin(records.machine, Generation.MAVERICK)
     executed = 0
     for record in random_program(records):
-        opcode, fields = decode(record)
+        opcode, decoded = decode(record)
+        fields: dict[str, Any] = dict(decoded)
         words = {name: fields[name] for name in ADDRESSES if name in fields}
         if opcode is Opcode.BATCH_NORM_PARAM_LOAD:
             words["imm0"] = fields["imm0"]
         if any(word >= PSUM for word in words.values()) or opcode is Opcode.BATCH_NORM_PARAM_LOAD2:
             continue  # it reads PSUM, which only the earlier generations have
-        there = encode(opcode, fields | {name: moved(word) for name, word in words.items()})
+        moves = {name: moved(word) for name, word in words.items()}
+        there = encode(opcode, {**fields, **moves})
         assert records.machine.execute(record).reason is Reason.NONE
         assert maverick.execute(there).reason is Reason.NONE
         executed += 1
