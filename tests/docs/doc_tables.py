@@ -9,6 +9,7 @@ A document marks such a table with a pair of comments, ``<!-- table NAME -->`` a
 import ast
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,11 @@ from dve_rtl.lane_program import (
 )
 from dve_rtl.payloads import Handler
 from dve_rtl.sequencer import PASSES, pass_gap
+from dve_studies.summation import results
+from dve_studies.summation import tables as summation
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 BLOCK = re.compile(r"(?<=<!-- table )(\w+)( -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
 
@@ -579,6 +582,17 @@ TABLES: dict[str, Callable[[], str]] = {
         *(accuracy, coupling, suite),
     )
 }
+
+
+# --- studies --------------------------------------------------------------------------------
+
+
+def _summation(name: str) -> str:
+    """A table of the study of summation, from its published measurements."""
+    return table(*summation.TABLES[name](results.published()))
+
+
+TABLES |= {f"summation_{name}": partial(_summation, name) for name in summation.TABLES}
 
 
 def up_to_date(text: str) -> str:

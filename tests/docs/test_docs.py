@@ -95,7 +95,7 @@ def test_links_lead_somewhere(page):
 @pages
 def test_paths_exist(page):
     """Whatever is written like a path from the root of the repository."""
-    folders = "rtl|golden|cocotb_tests|scripts|tests|docs|benchmarks"
+    folders = "rtl|golden|cocotb_tests|scripts|studies|tests|docs|benchmarks"
     for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text()):
         assert (ROOT / path).exists(), f"{page.name}: {path}"
 
@@ -135,7 +135,7 @@ def test_sections_of_a_citation():
 
 def cited():
     """Document and section of every citation in the sources, with the file that has it."""
-    for folder in ("rtl", "golden", "cocotb_tests", "scripts", "tests", "docs"):
+    for folder in ("rtl", "golden", "cocotb_tests", "scripts", "studies", "tests", "docs"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".py", ".md"):
                 text = re.sub(r"\s*\n\s*(?:#\s*)?", " ", path.read_text())

@@ -1,0 +1,101 @@
+"""``python -m dve_studies.summation``: measure, show, and write the page's figures."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from dve_cli.bars import progress_bars
+from dve_cli.errors import UserError
+from dve_cli.files import write_together
+from dve_cli.main import MARKUP, one_line_errors
+from dve_cli.targets import require_targets
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dve_studies.summation import plots, results, tables
+from dve_studies.summation.study import CHANNEL, LARGEST, Study, run
+
+COMMAND = "python -m dve_studies.summation"
+
+PIPE_WIDTH = 160
+"""Columns where standard output is not a terminal."""
+
+
+def study(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help=f"Write {results.FILE} and the figures here; the page's are in docs/studies.",
+        ),
+    ] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all measurements as JSON.")
+    ] = None,
+    largest: Annotated[
+        int, typer.Option(min=CHANNEL, help="Terms of the longest sum; fewer are quicker.")
+    ] = LARGEST,
+) -> None:
+    """Compare the engine's eight-partial fold with other ways of summing.
+
+    Real gradients and hard cases, errors against exact sums, and what each way costs in hardware.
+    Takes about half a minute on one core. `docs/studies/summation.md` explains the tables.
+
+    Examples: python -m dve_studies.summation; python -m dve_studies.summation --largest 4096
+    --json sums.json; python -m dve_studies.summation --out docs/studies
+    """
+    outputs: dict[str, Path | None] = {"--json": json_out}
+    if out is not None:
+        if not out.is_dir():
+            raise UserError(f"--out {out} is not a directory; make it first")
+        outputs |= {f"--out, {name}:": out / name for name in (results.FILE, *plots.FIGURES)}
+    require_targets(outputs)
+    with progress_bars() as progress:
+        found = results.rounded(run(largest, progress))
+        measured = results.dumps(found)
+        files = {} if json_out is None else {json_out: measured}
+        if out is not None:
+            files[out / results.FILE] = measured
+            figures = plots.figures(found, progress)
+            files |= {out / name: figure for name, figure in figures.items()}
+    write_together(files)
+    _print(found)
+
+
+def _print(found: Study) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    for name, make in tables.TABLES.items():
+        headings, rows = make(found)
+        shown = Table(box=box.SIMPLE_HEAD, title=tables.TITLES[name], title_justify="left")
+        for heading in headings:
+            shown.add_column(heading, justify="left" if heading in tables.WORDS else "right")
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown)
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=MARKUP,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(study)
+
+
+def main() -> None:
+    """Run the command; bad input ends it with one line and status 2."""
+    try:
+        with one_line_errors(COMMAND):
+            app(prog_name=COMMAND, standalone_mode=False)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+
+
+if __name__ == "__main__":
+    main()
