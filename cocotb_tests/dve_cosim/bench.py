@@ -1,7 +1,7 @@
 """The cocotb side of a run: executes a `Job` inside the simulator."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from cocotb._gpi_triggers import GPITrigger  # for PythonTime only
 from cocotb.clock import Clock
 from cocotb.simtime import get_sim_time
-from cocotb.triggers import ClockCycles, RisingEdge, Timer
+from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, Timer, with_timeout
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, WaitMode
 
@@ -39,7 +39,7 @@ from dve_cosim.job import (
     state_folder,
 )
 from dve_cosim.state import SHAPES
-from dve_cosim.watchdog import cycle_budget
+from dve_cosim.watchdog import HOST_CYCLES, cycle_budget
 from dve_cosim.wrapper import IMAGES
 
 PERIOD = 10
@@ -81,6 +81,7 @@ class Session:
         self._dut = dut
         self._config = job.config
         self._folder = folder
+        self._most_cycles = job.most_cycles
         self._python = PythonTime()
         self._counter = Counter(folder)
         self._sequence = 0
@@ -125,6 +126,9 @@ class Session:
 
     async def load(self, index: int) -> None:
         """Load the state that belongs before a program, if there is one."""
+        await self._soon(self._load(index), "loading of the state")
+
+    async def _load(self, index: int) -> None:
         source = self._folder / state_folder(index)
         if not source.is_dir():
             return
@@ -158,8 +162,7 @@ class Session:
             self._sequence += 1
             self._counter.value = self._sequence
         watchdog.cancel()
-        while not self._dut.idle.value:
-            await RisingEdge(self._dut.idle)
+        await self._soon(self._idle(), "return to idle")
         simulated = time.perf_counter()
         # Python time of the wake-up that we are in is counted at its end: at most one is missed.
         seconds = {
@@ -167,7 +170,19 @@ class Session:
             "python_seconds": self._python.seconds - python,
             "simulated_cycles": (get_sim_time("step") - first_step) // PERIOD,
         }
-        await self._save(index, completions, start=simulated, **seconds)
+        saving = self._save(index, completions, start=simulated, **seconds)
+        await self._soon(saving, "reading of the state")
+
+    async def _idle(self) -> None:
+        while not self._dut.idle.value:
+            await RisingEdge(self._dut.idle)
+
+    async def _soon(self, work: Awaitable[None], what: str) -> None:
+        """Fail if the work takes longer than any engine that answers needs for it."""
+        try:
+            await with_timeout(work, HOST_CYCLES * PERIOD, "step")
+        except SimTimeoutError:
+            raise self._failure(f"{what} did not end within {HOST_CYCLES} cycles") from None
 
     async def _save(
         self, index: int, completions: np.ndarray, *, start: float, **figures: Any
@@ -222,6 +237,7 @@ class Session:
         while (at := self._sequence - first) * RECORD_BYTES < len(program):
             record = program[at * RECORD_BYTES :][:RECORD_BYTES]
             budget = cycle_budget(record, self._config)
+            budget = min(budget, self._most_cycles or budget)
             await Timer(budget * PERIOD, unit="step")
             if self._sequence - first == at:
                 waiting = self._waiting_for()

@@ -76,15 +76,22 @@ class Simulator:
         Holds the executable, as cocotb's runner expects it.
     waves : None, "vcd" or "fst"
         Trace format compiled in.
+    arguments : tuple of str
+        For every run of it, such as plus arguments.
     """
 
     config: EngineConfig
     build_dir: Path
     waves: Waves | None
+    arguments: tuple[str, ...] = ()
 
 
 def build(
-    config: EngineConfig, *, waves: Waves | None = None, progress: Progress = silent
+    config: EngineConfig,
+    *,
+    engine: str | None = None,
+    waves: Waves | None = None,
+    progress: Progress = silent,
 ) -> Simulator:
     """The simulator of ``config``; from the cache if nothing it depends on has changed.
 
@@ -92,6 +99,8 @@ def build(
     ----------
     config : EngineConfig
         Sizes of the engine.
+    engine : str, optional
+        Text to build instead of the engine's export: the same with changes inside.
     waves : None, "vcd" or "fst"
         Compile in tracing; a simulator without is faster.
     progress : callable
@@ -103,7 +112,8 @@ def build(
         If a tool is missing or fails, or if the cache cannot be written.
     """
     progress("export", 0, 0)
-    engine = engine_verilog(config)
+    if engine is None:
+        engine = engine_verilog(config)
     sources = {GENERATED: engine, f"{SIM_TOP}.v": sim_top(config, engine)}
     control = CONTROL_FILE.read_text()
     return Simulator(config, _build(SIM_TOP, sources, control, waves, progress), waves)

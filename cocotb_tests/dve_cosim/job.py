@@ -41,6 +41,8 @@ class Job:
         Of the pauses.
     gaps, stalls : float
         Share of transfers that are held back, on streams into and out of the engine.
+    most_cycles : int
+        No instruction may take longer, whatever its counts; 0 for no such limit.
     """
 
     config: EngineConfig
@@ -48,6 +50,7 @@ class Job:
     seed: int
     gaps: float
     stalls: float
+    most_cycles: int = 0
 
     def save(self, folder: Path) -> None:
         """Write ``job.json``."""

@@ -4,7 +4,8 @@ A process of its own, because the runner blocks, prints, exits the interpreter o
 behaves differently under pytest and under a user's ``COCOTB_*``, ``WAVES`` and ``GUI`` variables.
 
 Usage, in the job's directory:
-``python -m dve_cosim.launch TOP BUILD_DIR SEED RESULTS [TRACE_FILE]``.
+``python -m dve_cosim.launch TOP BUILD_DIR SEED RESULTS BENCH [ARGUMENT ...]``.
+BENCH is a module of cocotb tests; the arguments are the simulator's.
 """
 
 import os
@@ -15,23 +16,21 @@ from pathlib import Path
 
 from cocotb_tools.runner import get_runner
 
-TEST_MODULE = "dve_cosim.bench"
-
 
 def main(
-    top: str, build_dir: str, seed: str, results_xml: str, trace_file: str | None = None
+    top: str, build_dir: str, seed: str, results_xml: str, bench: str, *arguments: str
 ) -> None:
-    """Run the bench to its end."""
+    """Run a bench to its end."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     get_runner("verilator").test(
         hdl_toplevel=top,
         hdl_toplevel_lang="verilog",
-        test_module=TEST_MODULE,
+        test_module=bench,
         build_dir=build_dir,
         test_dir=Path.cwd(),
         results_xml=results_xml,
         seed=int(seed),
-        test_args=["--trace", "--trace-file", trace_file] if trace_file else [],
+        test_args=arguments,
     )
 
 

@@ -38,6 +38,9 @@ from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.toolchain import verilator_environment
 from dve_cosim.wrapper import IMAGES, SIM_TOP
 
+BENCH = "dve_cosim.bench"
+"""The cocotb side."""
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -125,6 +128,8 @@ def run_batches(
     gaps: float = 0.0,
     stalls: float = 0.0,
     waves: Path | None = None,
+    simulator: Simulator | None = None,
+    most_cycles: int = 0,
     timeout: float | None = None,
     progress: Progress = silent,
 ) -> Iterator[RunResult]:
@@ -152,6 +157,11 @@ def run_batches(
         into the engine and out of it. Changes cycle counts, never results.
     waves : Path, optional
         Trace file, ``.vcd`` or ``.fst``. It is written in place, so that it shows a hang.
+    simulator : Simulator, optional
+        Of ``config``, instead of the one that is built for it.
+    most_cycles : int
+        Clock cycles after which an instruction counts as hung, if its counts allow for more; 0 for
+        no such limit.
     timeout : float, optional
         Seconds of wall time that one program may take.
     progress : callable
@@ -170,8 +180,9 @@ def run_batches(
                 f"a program is a multiple of {RECORD_BYTES} bytes long, got {len(program)}"
             )
     start = time.perf_counter()
-    simulator = build(config, waves=waves_format(waves), progress=progress)
-    job = Job(config, len(programs), seed, gaps, stalls)
+    if simulator is None:
+        simulator = build(config, waves=waves_format(waves), progress=progress)
+    job = Job(config, len(programs), seed, gaps, stalls, most_cycles)
     return _run(
         simulator,
         job,
@@ -225,7 +236,8 @@ def _run(
         log = log_file(f"run-{folder.name}")
         counter = Counter(folder)
         command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
-        command += [str(job.seed), RESULTS_XML, *([str(trace)] if trace else [])]
+        command += [str(job.seed), RESULTS_XML, BENCH, *simulator.arguments]
+        command += ["--trace", "--trace-file", str(trace)] if trace else []
         try:
             with Child(command, cwd=folder, environment=_environment(), log=log) as child:
                 for index in range(job.programs):

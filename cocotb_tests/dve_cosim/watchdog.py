@@ -11,6 +11,9 @@ _FIXED_CYCLES = 10_000
 _CYCLES_PER_ELEMENT = 64
 """Above the latency of the element path, for elements that wait for the one before them."""
 
+HOST_CYCLES = 1_000_000
+"""Far above what it takes to load or read back the state, with back-pressure on every stream."""
+
 
 def cycle_budget(record: bytes, config: EngineConfig) -> int:
     """Clock cycles after which an instruction that has not completed never will.
@@ -27,4 +30,7 @@ def cycle_budget(record: bytes, config: EngineConfig) -> int:
         if name.endswith(".num_elem") and not isinstance(value, int)
     ]
     elements = max(counts, default=0) or 1
-    return _FIXED_CYCLES + _CYCLES_PER_ELEMENT * config.groups * elements
+    channels = fields.get("num_active_channels", 1)
+    assert isinstance(channels, int)
+    groups = max(1, min(-(-channels // config.lanes), config.groups))
+    return _FIXED_CYCLES + _CYCLES_PER_ELEMENT * groups * elements
