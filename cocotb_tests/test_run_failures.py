@@ -149,7 +149,7 @@ def test_the_simulator_ends_when_its_parent_is_killed(tmp_path):
             "import os, sys\n"
             "from pathlib import Path\n"
             "from dve_cosim.process import Child\n"
-            "command = [sys.executable, '-m', 'dve_cosim.launch', 'dve_sim', '.', '0', 'r.xml', 'x']\n"
+            "command = [sys.executable, '-m', 'dve_cosim.launch', 'dve_sim', '.', '0', 'r', 'x']\n"
             "with Child(command, cwd=Path(), environment=os.environ, log=Path('log')) as child:\n"
             "    child.wait(600)\n",
         ],
