@@ -1,7 +1,7 @@
 """What is summed: terms of a real layer, larger ones made of it, and terms made to be hard.
 
-Every array is float32 [sums, n], and follows from a seed alone: only exact or correctly rounded
-operations form it, no exponential or logarithm, whose last bit depends on the processor.
+Every array is float32 [sums, n] and follows from a seed alone: it is formed by correctly rounded
+operations, not by exponentials or logarithms of arrays, whose last bit depends on the processor.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def digits(dtype: str = "fp32") -> Layer:
     return Layer.from_arrays(**{name: arrays[name] for name in names}, dtype=dtype)
 
 
-def drawn(elements: int, seed: int, dtype: str = "fp32", *, offset: float = 0.0) -> Layer:
+def drawn(elements: int, seed: int, dtype: str = "fp32") -> Layer:
     """A larger layer with the statistics of `digits`, of images drawn from it with replacement.
 
     Whole images are drawn, so that neighbours stay correlated and zeros, which a rectifier and a
@@ -70,14 +70,11 @@ def drawn(elements: int, seed: int, dtype: str = "fp32", *, offset: float = 0.0)
         Of the drawing.
     dtype
         Storage format, "fp32", "bf16" or "fp16".
-    offset
-        Added to the activations, in standard deviations of each channel.
     """
     layer, rng = digits(), np.random.default_rng(seed)
     images = rng.integers(len(layer.x), size=elements // IMAGE)
     factors = rng.uniform(*FACTORS, len(images))
-    deviation = 1 / layer.inv_std[:, np.newaxis, np.newaxis]
-    x = (layer.x[images] + np.float32(offset) * deviation).astype(np.float32)
+    x = layer.x[images]
     dy = (layer.dy[images] * factors[:, np.newaxis, np.newaxis, np.newaxis]).astype(np.float32)
     axes = (0, 2, 3)
     return Layer.from_arrays(

@@ -54,8 +54,8 @@ LABELS = {"dy": "dy", "product": "dy * xn", "xn": "xn"}
 PERMUTATIONS = 1000
 CONDITIONS = tuple(2.0**exponent for exponent in range(0, 49, 2))
 LAYER_SIZES = tuple(1 << exponent for exponent in range(11, 18))
-_ROWS_AT_ONCE = 1 << 21
-"""Terms in memory at a time; the schemes make a few copies."""
+_TERMS_AT_ONCE = 1 << 21
+"""What one call of a scheme gets, since schemes make a few copies of it."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def run(largest: int = LARGEST, progress: Progress = quiet) -> Study:
 def case(terms: str, values: Floats) -> Case:
     """Measure every scheme on the rows of ``values``, [sums, n], a few rows at a time."""
     sums, n = values.shape
-    step = max(_ROWS_AT_ONCE // n, 1)
+    step = max(_TERMS_AT_ONCE // n, 1)
     parts = [values[at : at + step] for at in range(0, sums, step)]
     references = [Exact.of(part) for part in parts]
     measured = [measure(*pair) for pair in zip(parts, references, strict=True)]
