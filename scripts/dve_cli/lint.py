@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from dve_golden.frontend.legality import validate
-from dve_golden.frontend.verdict import Finding, Verdict
+from dve_golden.frontend.suggest import Explained, explain
+from dve_golden.frontend.verdict import Suggestion
 from dve_golden.isa.enums import REGISTERS, Opcode, Reason
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dve_cli.arrays import read_arrays
+from dve_cli.bars import progress_bars
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
 from dve_cli.generations import GenerationOption
@@ -30,13 +31,26 @@ PIPE_WIDTH = 160
 """Columns of the table where standard output is not a terminal."""
 
 
+SHOWN = 64
+"""Of a program with more instructions, that many illegal ones are shown, and no legal one."""
+
+
 @dataclass(frozen=True)
 class Judged:
-    """An instruction with its verdict; ``line`` is that of the source, if there is one."""
+    """An instruction and what is wrong with it; ``line`` is that of the source, if there is one."""
 
     record: bytes
     line: int | None
-    verdict: Verdict
+    wrong: tuple[Explained, ...]
+
+    @property
+    def legal(self) -> bool:
+        return not self.wrong
+
+    @property
+    def reason(self) -> Reason:
+        """What the engine reports: the lowest reason, which comes first."""
+        return self.wrong[0].finding.reason if self.wrong else Reason.NONE
 
     @property
     def name(self) -> str:
@@ -66,6 +80,9 @@ def lint(
 ) -> None:
     """Say for each instruction whether it is legal, or the reason with field, value and rule.
 
+    Where there is one, the nearest legal value is named: with it, and all else as it is, the rule
+    is kept.
+
     Exit status 0 if all are legal, 1 if one is not, 2 if the input cannot be read.
 
     Examples: dve lint backward.bin; dve lint backward.s --sbuf-kib 1 --json findings.json;
@@ -81,7 +98,7 @@ def lint(
             write_atomically(json_out, report.encode())
     finally:
         _print(judged)
-    if not all(instruction.verdict.legal for instruction in judged):
+    if not all(instruction.legal for instruction in judged):
         raise typer.Exit(1)
 
 
@@ -120,13 +137,18 @@ def _judge(program: Path, registers: Registers, geometry: Geometry) -> list[Judg
         ]
     else:
         lines = [(None, record) for record in read_program(program)]
-    return [
-        Judged(record, line, validate(record, registers=registers, geometry=geometry))
-        for line, record in lines
-    ]
+    judged = []
+    with progress_bars() as progress:
+        for index, (line, record) in enumerate(lines):
+            progress("judge", index, len(lines))
+            wrong = explain(record, registers=registers, geometry=geometry)
+            judged.append(Judged(record, line, wrong))
+    return judged
 
 
 def _print(judged: list[Judged]) -> None:
+    illegal = [(index, item) for index, item in enumerate(judged) if not item.legal]
+    shown = list(enumerate(judged)) if len(judged) <= SHOWN else illegal[:SHOWN]
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
@@ -134,22 +156,29 @@ def _print(judged: list[Judged]) -> None:
     table = Table()
     for heading in ("line" if lines else "#", "instruction", "verdict", "field", "value", "rule"):
         table.add_column(heading, overflow="fold")
-    for index, instruction in enumerate(judged):
+    for index, instruction in shown:
         place = str(index if instruction.line is None else instruction.line)
-        if instruction.verdict.legal:
+        if instruction.legal:
             table.add_row(place, instruction.name, Text("legal", "green"))
-        for finding in instruction.verdict.findings:
-            table.add_row(*(Text(cell) for cell in (place, instruction.name, *_cells(finding))))
+        for explained in instruction.wrong:
+            table.add_row(*(Text(cell) for cell in (place, instruction.name, *_cells(explained))))
             place = ""
-    console.print(table)
-    illegal = sum(not instruction.verdict.legal for instruction in judged)
-    console.print(f"{len(judged)} instructions, {illegal} illegal", highlight=False)
+    if shown:
+        console.print(table)
+    if len(judged) > SHOWN:
+        console.print(
+            f"shown are {len(shown):,} of {len(illegal):,} illegal instructions,"
+            f" of {len(judged):,}; --json lists all",
+            highlight=False,
+        )
+    console.print(f"{len(judged):,} instructions, {len(illegal):,} illegal", highlight=False)
 
 
-def _cells(finding: Finding) -> tuple[str, str, str, str]:
+def _cells(explained: Explained) -> tuple[str, str, str, str]:
+    finding, nearest = explained.finding, explained.suggestion
     first, last = finding.bytes
     span = f"byte {first}" if first == last else f"bytes {first} to {last}"
-    rule = f"{finding.rule}; nearest: {finding.mend}" if finding.mend else finding.rule
+    rule = finding.rule if nearest is None else f"{finding.rule}; nearest: {nearest.text}"
     return _reason(finding.reason), f"{finding.field} ({span})", finding.value, rule
 
 
@@ -167,23 +196,36 @@ def _as_json(program: Path, geometry: Geometry, judged: list[Judged]) -> dict[st
                 "line": instruction.line,
                 "opcode": instruction.record[0],
                 "name": instruction.name,
-                "legal": instruction.verdict.legal,
-                "reason": int(instruction.verdict.reason),
-                "reason_name": instruction.verdict.reason.name,
+                "legal": instruction.legal,
+                "reason": int(instruction.reason),
+                "reason_name": instruction.reason.name,
                 "findings": [
                     {
-                        "reason": int(finding.reason),
-                        "reason_name": finding.reason.name,
-                        "field": finding.field,
-                        "bytes": list(finding.bytes),
-                        "value": finding.value,
-                        "rule": finding.rule,
-                        "mend": finding.mend,
+                        "reason": int(explained.finding.reason),
+                        "reason_name": explained.finding.reason.name,
+                        "field": explained.finding.field,
+                        "bytes": list(explained.finding.bytes),
+                        "value": explained.finding.value,
+                        "rule": explained.finding.rule,
+                        "suggestion": _suggestion_as_json(explained.suggestion),
                     }
-                    for finding in instruction.verdict.findings
+                    for explained in instruction.wrong
                 ],
             }
             for index, instruction in enumerate(judged)
         ],
-        "illegal": sum(not instruction.verdict.legal for instruction in judged),
+        "illegal": sum(not instruction.legal for instruction in judged),
+    }
+
+
+def _suggestion_as_json(suggestion: Suggestion | None) -> dict[str, Any] | None:
+    """Field, or the register that it names, and what to put there."""
+    if suggestion is None:
+        return None
+    value = suggestion.value
+    return {
+        "field": suggestion.field,
+        "register": suggestion.register,
+        "value": value if isinstance(value, int) else list(value),  # elements, or bytes
+        "text": suggestion.text,
     }

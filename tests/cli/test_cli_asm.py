@@ -135,9 +135,30 @@ def test_lint_writes_json(dve, program, tmp_path):
             "bytes": [15, 15],
             "value": "0",
             "rule": "1 to 128",
-            "mend": "1",
+            "suggestion": {
+                "field": "num_active_channels",
+                "register": None,
+                "value": 1,
+                "text": "1",
+            },
         }
     ]
+
+
+def test_lint_of_a_long_program_shows_what_is_illegal(dve, tmp_path):
+    path, report = tmp_path / "program.bin", tmp_path / "report.json"
+    path.write_bytes(assemble(LEGAL * 60 + ILLEGAL * 4))
+    shown = dve("lint", path).stdout
+    assert "legal" in shown
+    assert "shown are" not in shown
+    path.write_bytes(assemble(LEGAL * 1000 + ILLEGAL * 70))
+    result = dve("lint", path, "--json", report)
+    assert result.exit_code == 1
+    assert result.stdout.count("num_active_channels") == 64
+    assert "shown are 64 of 70 illegal instructions, of 1,070" in result.stdout
+    assert len(json.loads(report.read_text())["instructions"]) == 1070
+    path.write_bytes(assemble(LEGAL * 1000))
+    assert dve("lint", path).stdout.splitlines()[-1] == "1,000 instructions, 0 illegal"
 
 
 def test_lint_uses_registers_and_geometry(dve, tmp_path):

@@ -1,10 +1,11 @@
 """One record under inspection: typed access to its fields, and the findings so far."""
 
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, partial
 from typing import Any
 
-from dve_golden.frontend.verdict import Finding
+from dve_golden.frontend import nearest
+from dve_golden.frontend.verdict import Finding, Suggestion, no_candidates
 from dve_golden.isa.codec import Fields, walk
 from dve_golden.isa.enums import DTYPE_BYTES, Opcode, Reason
 from dve_golden.isa.notation import format_dtype
@@ -52,12 +53,12 @@ class Inspection:
         value: object,
         rule: str,
         *,
-        mend: object = "",
+        near: Callable[[], Iterable[Suggestion]] = no_candidates,
         part: int | None = None,
     ) -> None:
         """Add a finding; ``part`` narrows an array field to one of its elements."""
         span = field_bytes(self.opcode, field, part)
-        self.findings.append(Finding(reason, field, span, str(value), rule, str(mend)))
+        self.findings.append(Finding(reason, field, span, str(value), rule, near))
 
     def element_bytes(self, field: str, legal: Collection[int]) -> int | None:
         """Check reason 5; the size of the type, or None if it is illegal or INVALID."""
@@ -65,7 +66,8 @@ class Inspection:
         if code in legal:
             return _SIZE_OF_CODE.get(code)
         names = ", ".join(format_dtype(choice) for choice in sorted(legal))
-        self.report(Reason.DTYPE, field, format_dtype(code), f"one of {names}")
+        near = partial(nearest.dtypes, field, code, legal)
+        self.report(Reason.DTYPE, field, format_dtype(code), f"one of {names}", near=near)
         return None
 
 

@@ -6,17 +6,19 @@ a register word has; all else is the same in every generation.
 """
 
 from collections.abc import Callable
+from functools import partial
 
+from dve_golden.frontend import nearest
 from dve_golden.frontend.inspection import Inspection, field_bytes
 from dve_golden.frontend.operands import (
     check_channels,
     check_fixed_count,
     check_pattern,
-    check_pointer,
     check_run,
     check_same_count,
     check_source_placement,
 )
+from dve_golden.frontend.starts import check_pointer
 from dve_golden.frontend.sync import DEFINED, operand_field
 from dve_golden.frontend.verdict import Finding, Verdict
 from dve_golden.isa.codec import decode_fields
@@ -125,7 +127,7 @@ def check_header(record: bytes, generation: Generation = Generation.CAYMAN) -> F
             (1, 1),
             str(length),
             f"{INST_WORD_LEN}, in words of 4 bytes",
-            str(INST_WORD_LEN),
+            partial(nearest.codes, "header.inst_word_len", length, (INST_WORD_LEN,)),
         )
     return None
 
@@ -147,22 +149,28 @@ def _check_events(inspection: Inspection) -> None:
         field = f"events.{part}_mode"
         mode = inspection.number(field)
         operand = operand_field(inspection.opcode, part)
+        value = inspection.number(operand)
         if mode not in DEFINED[codes]:
-            inspection.report(reason, field, f"{mode:#04x}", f"a defined {part}_mode", mend=0)
-        elif mode & REGISTER_OPERAND and inspection.number(operand) & 0xFF >= REGISTERS:
+            show = partial(format_code, codes=codes)
+            near = partial(nearest.codes, field, mode, DEFINED[codes], show)
+            inspection.report(reason, field, f"{mode:#04x}", f"a defined {part}_mode", near=near)
+        elif mode & REGISTER_OPERAND and value & 0xFF >= REGISTERS:
             first, _ = field_bytes(inspection.opcode, operand)
+            last = value & ~0xFF | REGISTERS - 1  # the upper bytes are free and stay
             inspection.report(
                 reason,
                 operand,
-                f"register {inspection.number(operand) & 0xFF}",
+                f"register {value & 0xFF}",
                 f"{format_code(mode, codes)} names a register 0 to {REGISTERS - 1} in byte {first}",
+                near=partial(nearest.codes, operand, value, (last,), "{:#x}".format),
             )
 
 
 def _check_reserved(inspection: Inspection, field: str) -> None:
     value = inspection.raw(field)
     if any(value):
-        inspection.report(Reason.RESERVED, field, value.hex(" "), "reserved bytes are 0", mend=0)
+        near = partial(nearest.zeros, field, len(value))
+        inspection.report(Reason.RESERVED, field, value.hex(" "), "reserved bytes are 0", near=near)
 
 
 def _reserved_fields(record: Record) -> tuple[str, ...]:
@@ -175,7 +183,10 @@ _RESERVED = {opcode: _reserved_fields(record) for opcode, record in STRUCT_OF_OP
 def _check_finite(inspection: Inspection, field: str) -> None:
     bits = inspection.number(field)
     if bits & 0x7F80_0000 == 0x7F80_0000:  # exponent all ones: infinity or NaN
-        inspection.report(Reason.IMMEDIATE, field, f"{bits:#010x}", "a finite fp32 number")
+        near = partial(nearest.finite, field, bits)
+        inspection.report(
+            Reason.IMMEDIATE, field, f"{bits:#010x}", "a finite fp32 number", near=near
+        )
 
 
 def _grad_accumulate(inspection: Inspection, result: int | None) -> int:
@@ -249,8 +260,9 @@ def _back_prop(inspection: Inspection) -> None:
     result = inspection.element_bytes("out_dtype", RESULT_DTYPES)
     operator = inspection.number("op")
     if operator:
+        near = partial(nearest.codes, "op", operator, (0,))
         inspection.report(
-            Reason.OPERATOR, "op", f"{operator:#04x}", "0: the opcode says it all", mend=0
+            Reason.OPERATOR, "op", f"{operator:#04x}", "0: the opcode says it all", near=near
         )
     channels = check_channels(inspection)
     src0 = check_pattern(inspection, "src0", size0, channels)
@@ -271,7 +283,7 @@ def _load_parameter_ram(inspection: Inspection) -> None:
             "entry_count",
             count,
             f"1 to {PARAMETER_RAM_ENTRIES}",
-            mend=PARAMETER_RAM_ENTRIES,
+            near=partial(nearest.codes, "entry_count", count, range(1, PARAMETER_RAM_ENTRIES + 1)),
         )
     elif first + count > PARAMETER_RAM_ENTRIES:
         inspection.report(
@@ -279,7 +291,7 @@ def _load_parameter_ram(inspection: Inspection) -> None:
             "first_entry",
             f"{first}, with {count} entries",
             f"first entry plus count is at most {PARAMETER_RAM_ENTRIES}",
-            mend=PARAMETER_RAM_ENTRIES - count,
+            near=partial(nearest.codes, "first_entry", first, (PARAMETER_RAM_ENTRIES - count,)),
         )
 
 

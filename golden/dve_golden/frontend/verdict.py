@@ -1,8 +1,39 @@
 """The answer of the legality check."""
 
+import dataclasses
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dve_golden.isa.codec import Value
 from dve_golden.isa.enums import Reason
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A value to put in place of an illegal one.
+
+    Parameters
+    ----------
+    field
+        Dotted name of the field, as in `dve_golden.isa.codec`.
+    value
+        What `dve_golden.isa.codec.encode` takes for it; of an array, all elements. If ``register``
+        is given, the unsigned 32-bit content of that register.
+    text
+        The value in the notation of the text form.
+    register
+        The address register to change instead of the record, where the field names one.
+    """
+
+    field: str
+    value: Value
+    text: str
+    register: int | None = None
+
+
+def no_candidates() -> Iterable[Suggestion]:
+    """For a rule that no value of the field could keep."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -21,8 +52,9 @@ class Finding:
         What stands there, as text.
     rule
         What the specification asks for.
-    mend
-        The nearest legal value, where there is an obvious one; otherwise empty.
+    near
+        Values of the field that may keep the rule, the nearest first. Whether they do depends on
+        the rest of the record, which `dve_golden.frontend.suggest` tries.
     """
 
     reason: Reason
@@ -30,7 +62,14 @@ class Finding:
     bytes: tuple[int, int]
     value: str
     rule: str
-    mend: str = ""
+    near: Callable[[], Iterable[Suggestion]] = dataclasses.field(
+        default=no_candidates, compare=False, repr=False
+    )
+
+    @property
+    def key(self) -> tuple[Reason, str, tuple[int, int]]:
+        """Reason and place, which several predicates may share."""
+        return self.reason, self.field, self.bytes
 
 
 @dataclass(frozen=True)

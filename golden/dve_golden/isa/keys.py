@@ -20,11 +20,13 @@ from dve_golden.isa.notation import (
     format_addr4,
     format_address,
     format_code,
+    format_counts,
     format_dtype,
 )
 from dve_golden.isa.scanner import Scanner
 from dve_golden.memory.address import (
     PARTITIONS,
+    REGISTER_WORD,
     Location,
     Region,
     address_of,
@@ -35,7 +37,6 @@ from dve_golden.memory.maps import MEMORY_MAPS
 Widths = Mapping[str, int]
 
 _U32 = (1 << 32) - 1
-_REGISTER_WORD = 0x8000_0000
 _MAX_STEP = (1 << 15) - 1
 _COUNT_BITS = 16
 _MAX_COUNT = (1 << _COUNT_BITS) - 1
@@ -206,9 +207,7 @@ class Place:
 
     def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         register = _parse_register(scanner)
-        word = (
-            _parse_address(scanner, generation) if register is None else _REGISTER_WORD | register
-        )
+        word = _parse_address(scanner, generation) if register is None else REGISTER_WORD | register
         scanner.expect(":", "':' and an element type")
         dtype = _parse_code(scanner, Dtype, bits[self.dtype_field], "an element type")
         return {self.address_field: word, self.dtype_field: dtype}
@@ -234,7 +233,7 @@ class Pattern:
         used = len(counts)
         while used > 1 and (counts[used - 1], steps[used - 1]) == (1, 1):
             used -= 1
-        text = f"{self._place().format(fields, generation)}:{'x'.join(map(str, counts[:used]))}"
+        text = f"{self._place().format(fields, generation)}:{format_counts(counts[:used])}"
         if steps[:used] != _contiguous(counts[:used]):
             text += f"@{','.join(map(str, steps[:used]))}"
         return text

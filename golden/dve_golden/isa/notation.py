@@ -28,6 +28,11 @@ def format_dtype(code: int) -> str:
     return format_code(code, Dtype)
 
 
+def format_counts(counts: tuple[int, ...]) -> str:
+    """Counts of an access pattern, innermost first, for example ``8x8x32``."""
+    return "x".join(map(str, counts))
+
+
 def format_location(location: Location) -> str:
     """A byte of memory, for example ``sbuf[32:0x40]``: partition 32, byte 0x40."""
     return f"{location.region.value}[{location.partition}:{location.offset:#x}]"

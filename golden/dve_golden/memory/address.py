@@ -28,6 +28,10 @@ WORD_BYTES = 8
 """Native word of both memories; an aligned element lies inside one word."""
 
 _MODE_REGISTER = 0b100
+
+REGISTER_WORD = _MODE_REGISTER << ADDRESS_BITS
+"""ADDR4 word that names register 0; the others follow."""
+
 _IGNORED = 0x1F00_0000
 """Bits of the register form that no generation reads; SUNDA requires them to be zero."""
 

@@ -1,5 +1,7 @@
 """One legal record per opcode, and records that differ from it in named fields."""
 
+from collections.abc import Mapping
+
 from dve_golden.isa.codec import Fields, Value, encode
 from dve_golden.isa.enums import Dtype, Opcode
 
@@ -77,6 +79,6 @@ LEGAL: dict[Opcode, Fields] = {
 }
 
 
-def variant(opcode: Opcode, changes: dict[str, Value]) -> bytes:
+def variant(opcode: Opcode, changes: Mapping[str, Value]) -> bytes:
     """The legal record of the opcode with some fields changed."""
     return encode(opcode, {**LEGAL[opcode], **changes})
