@@ -61,7 +61,7 @@ _MAKE_OPTIONS = ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2")
 _JOBS = 2
 
 _KEPT_BUILDS = 24
-"""About 2 to 10 MB each."""
+"""Of each family, about 2 to 10 MB each."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,44 @@ def build_module(top: str, verilog: str) -> Path:
     return _build(top, {GENERATED: verilog}, control, None, silent)
 
 
+def build_program(top: str, verilog: str, main: Path, *, progress: Progress = silent) -> Path:
+    """A program of its own around a generated module, without cocotb; cached like the engine's.
+
+    Parameters
+    ----------
+    top : str
+        Name of the module, and of the executable.
+    verilog : str
+        Its text.
+    main : Path
+        C++ main program; the module is its class ``Vtop`` of ``Vtop.h``.
+    progress : callable
+        Told of step ``build``.
+
+    Returns
+    -------
+    Path
+        The executable.
+
+    Raises
+    ------
+    CosimError
+        As for `build`.
+    """
+    control = "`verilator_config\n"
+    return _build(top, {GENERATED: verilog}, control, None, progress, main=main) / top
+
+
 def _build(
-    top: str, sources: Mapping[str, str], control: str, waves: Waves | None, progress: Progress
+    top: str,
+    sources: Mapping[str, str],
+    control: str,
+    waves: Waves | None,
+    progress: Progress,
+    *,
+    main: Path | None = None,
 ) -> Path:
+    """The directory of a simulator with its own ``main`` program, or else with cocotb's."""
     if " " in str(cache_root()):
         raise CosimError(
             f"make cannot build under {cache_root()}: no spaces; set DVE_CACHE to another path"
@@ -157,7 +192,7 @@ def _build(
         control,
         *options,
         *_tools(),
-        str(cocotb_tools.config.libs_dir),  # the executable's rpath
+        main.read_text() if main else str(cocotb_tools.config.libs_dir),  # the rpath
     )
     key = hashlib.sha256("\0".join(depends_on).encode()).hexdigest()[:32]
 
@@ -169,11 +204,11 @@ def _build(
         for name, text in sources.items():
             (work / name).write_text(text)
         (work / "public.vlt").write_text(control)
-        _compile(work, top, tuple(sources), options, log_file(f"build-{key}"), progress)
+        _compile(work, top, tuple(sources), options, main, log_file(f"build-{key}"), progress)
         shutil.move(work / "obj" / top, draft / top)
         shutil.rmtree(work)
 
-    return cached("simulator", key, fill, keep=_KEPT_BUILDS)
+    return cached("program" if main else "simulator", key, fill, keep=_KEPT_BUILDS)
 
 
 def _tools() -> tuple[str, ...]:
@@ -199,12 +234,11 @@ def _compile(
     top: str,
     sources: Sequence[str],
     options: Sequence[str],
+    main: Path | None,
     log: Path,
     progress: Progress,
 ) -> None:
     """Verilate and compile in ``work``; the executable is ``obj/<top>``."""
-    libraries = cocotb_tools.config.libs_dir
-    main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
     verilate = [
         "verilator",
         "--cc",
@@ -218,10 +252,8 @@ def _compile(
         top,
         "-o",
         top,
-        "-LDFLAGS",
-        f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
         *options,
-        str(main),
+        *([str(main)] if main else _cocotb_main()),
         str(WAIVERS),
         "public.vlt",
         *sources,
@@ -246,12 +278,22 @@ def _compile(
     compiled = cached("runtime", runtime_key, compile_runtime, keep=4)
     for name in runtime:
         shutil.copy(compiled / name, obj)  # newer than its sources: make takes it as it is
-    total = len(list(obj.glob("*.cpp"))) + len(runtime) + 1  # one object each, and cocotb's main
+    total = len(list(obj.glob("*.cpp"))) + len(runtime) + 1  # one object each, and the main program
     call(
         *make,
         report=lambda: progress("build", min(len(list(obj.glob("*.o"))), total), total),
     )
     log.unlink()
+
+
+def _cocotb_main() -> tuple[str, ...]:
+    """Arguments for Verilator that take cocotb's main program and what it needs."""
+    libraries = cocotb_tools.config.libs_dir
+    return (
+        "-LDFLAGS",
+        f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
+        str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"),
+    )
 
 
 @cache

@@ -27,6 +27,7 @@ SUBCOMMANDS = {
     "lint": "Say for each instruction whether it is legal, "
     "or the reason with field, value and rule.",
     "fuzz": "Run random programs on the RTL and the golden model until a bit differs.",
+    "arith": "Compare the arithmetic units with IEEE 754 in integers and with SoftFloat.",
     "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
@@ -187,6 +188,7 @@ def dve(
         dve lint backward.bin                 what is illegal in them, and why
         dve run backward.bin --on golden      run them
         dve fuzz --count 500                  random programs, RTL against golden
+        dve arith                             arithmetic units against IEEE 754
         dve table                             what the front end knows
         dve export --preset fpga -o dve.v     Verilog for other tools
 

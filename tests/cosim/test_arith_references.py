@@ -1,0 +1,266 @@
+"""The references of ``dve arith``: rounding by definition, and operands that are what they say."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from dve_cosim.arith import converter_grids, grids, ieee
+from dve_cosim.arith.campaign import GOLDEN, SECOND, examine
+from dve_cosim.arith.ieee import BFLOAT16, BINARY16, BINARY32, FP32R
+from dve_cosim.arith.operations import OPERATIONS, operation
+
+FORMATS = (BINARY32, BINARY16, BFLOAT16, FP32R)
+
+CORNERS = np.array(
+    [
+        sign | magnitude
+        for sign in (0, BINARY32.sign)
+        for magnitude in (
+            *(0x00000000, 0x00000001, 0x00000003, 0x00200000, 0x00200001, 0x007FFFFF, 0x00800000),
+            *(0x00800001, 0x33800000, 0x34000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x4B7FFFFF),
+            *(0x7E800001, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC12345),
+        )
+    ],
+    np.uint32,
+)
+
+
+def value(pattern, form=BINARY32):
+    """The number that a finite pattern stands for, exactly; that of infinity as if it went on."""
+    code = (pattern & (form.sign - 1)) >> form.below
+    field, fraction = divmod(code, 1 << form.fraction_bits)
+    units = fraction + (1 << form.fraction_bits if field else 0)
+    magnitude = units * Fraction(2) ** (max(field, 1) - 1 + form.least_quantum)
+    return -magnitude if pattern & form.sign else magnitude
+
+
+def assert_nearest(pattern, exact, form=BINARY32):
+    """No other number of the format is nearer to ``exact``, and a tie went to the even one."""
+    sign = pattern & form.sign
+    code = (pattern ^ sign) >> form.below
+    magnitude = -exact if sign else exact
+    assert magnitude >= 0
+    if code << form.below < form.infinity:
+        above = (value(code << form.below, form) + value(code + 1 << form.below, form)) / 2
+        assert magnitude < above or (magnitude == above and not code & 1), hex(pattern)
+    if code:
+        below = (value(code << form.below, form) + value(code - 1 << form.below, form)) / 2
+        assert magnitude > below or (magnitude == below and not code & 1), hex(pattern)
+
+
+def finite(*patterns):
+    return all(pattern & 0x7F800000 != 0x7F800000 for pattern in patterns)
+
+
+EXACT = {
+    ieee.add: lambda a, b: value(a) + value(b),
+    ieee.subtract: lambda a, b: value(a) - value(b),
+    ieee.multiply: lambda a, b: value(a) * value(b),
+}
+
+
+@pytest.mark.parametrize("function", EXACT)
+def test_results_are_the_nearest_numbers(function):
+    rng = np.random.default_rng(1)
+    corners = np.array(list(product(CORNERS, CORNERS)), np.uint32).T
+    a, b = np.concatenate(
+        [corners, grids.related(rng, 1200), [grids.weighted(rng, 800), grids.weighted(rng, 800)]],
+        axis=1,
+    )
+    compared = 0
+    for x, y, result in zip(a.tolist(), b.tolist(), function(a, b).tolist(), strict=True):
+        if finite(x, y):
+            assert_nearest(result, EXACT[function](x, y))
+            compared += 1
+    assert compared > 2000
+
+
+@pytest.mark.parametrize(
+    ("function", "a", "b", "want"),
+    [
+        (ieee.add, 0x00000000, 0x80000000, 0x00000000),
+        (ieee.add, 0x80000000, 0x80000000, 0x80000000),
+        (ieee.add, 0x3F800000, 0xBF800000, 0x00000000),
+        (ieee.add, 0x7F800000, 0xFF800000, 0x7FC00000),
+        (ieee.add, 0xFF800000, 0x3F800000, 0xFF800000),
+        (ieee.add, 0x3F800000, 0xFFC12345, 0x7FC00000),
+        (ieee.add, 0x7F7FFFFF, 0x73000000, 0x7F800000),  # half a unit beyond the largest: even up
+        (ieee.add, 0x7F7FFFFF, 0x72FFFFFF, 0x7F7FFFFF),
+        (ieee.subtract, 0x7F800000, 0x7F800000, 0x7FC00000),
+        (ieee.subtract, 0x80000000, 0x00000000, 0x80000000),
+        (ieee.subtract, 0x80000000, 0x80000000, 0x00000000),
+        (ieee.multiply, 0x80000000, 0x3F800000, 0x80000000),
+        (ieee.multiply, 0x7F800000, 0x00000000, 0x7FC00000),
+        (ieee.multiply, 0xFF800000, 0x80000001, 0x7F800000),
+        (ieee.multiply, 0x00000001, 0x3F000000, 0x00000000),  # half the smallest
+        (ieee.multiply, 0x00000001, 0x3F000001, 0x00000001),
+        (ieee.multiply, 0x7F7FFFFF, 0x40000000, 0x7F800000),
+    ],
+)
+def test_special_results(function, a, b, want):
+    assert function(np.array([a], np.uint32), np.array([b], np.uint32)).tolist() == [want]
+
+
+def test_sums_and_products_are_those_of_the_processor():
+    """A third source: this machine's own binary32, which only keeps NaN differently."""
+    rng = np.random.default_rng(2)
+    pairs = [*grids.random_pairs(3 * grids.BLOCK, seed=3), (grids.uniform(rng, 999),) * 2]
+    for a, b in pairs:
+        x, y = a.view(np.float32), b.view(np.float32)
+        with np.errstate(all="ignore"):
+            for got, want in ((ieee.add(a, b), x + y), (ieee.multiply(a, b), x * y)):
+                bits = np.where(np.isnan(want), BINARY32.nan, want.view(np.uint32))
+                np.testing.assert_array_equal(got, bits)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_conversions_are_the_nearest_numbers(form):
+    rng = np.random.default_rng(4)
+    patterns = np.concatenate([CORNERS, grids.weighted(rng, 2000), grids.uniform(rng, 2000)])
+    for pattern, result in zip(
+        patterns.tolist(), ieee.narrowed(patterns, form).tolist(), strict=True
+    ):
+        if finite(pattern):
+            assert_nearest(result, value(pattern), form)
+        elif pattern & 0x007FFFFF:
+            assert result == form.nan
+        else:
+            assert result == form.infinity | (form.sign if pattern & BINARY32.sign else 0)
+
+
+@pytest.mark.parametrize("form", [BINARY16, BFLOAT16])
+def test_widening_and_narrowing_give_back_every_number(form):
+    (halves,) = converter_grids.halves()
+    wide = ieee.widened(halves, form)
+    number = halves & (form.sign - 1) <= form.infinity
+    np.testing.assert_array_equal(ieee.narrowed(wide, form)[number], halves[number])
+    assert np.all(wide[~number] == BINARY32.nan)
+    for at in range(0, 1 << 16, 97):
+        if halves[at] & form.infinity != form.infinity:
+            assert value(int(wide[at])) == value(int(halves[at]), form)
+
+
+def test_integers_are_the_nearest_numbers():
+    elements = converter_grids.integers()
+    assert {0, 1, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x1000001} <= set(elements.tolist())
+    for element, result in zip(elements.tolist(), ieee.from_int32(elements).tolist(), strict=True):
+        assert_nearest(result, Fraction(element - (element >> 31 << 32)))
+
+
+def test_reciprocals_are_the_nearest_numbers():
+    rng = np.random.default_rng(5)
+    patterns = np.concatenate([CORNERS, grids.weighted(rng, 1000), grids.uniform(rng, 1000)])
+    for pattern, result in zip(patterns.tolist(), ieee.reciprocal(patterns).tolist(), strict=True):
+        sign, magnitude = pattern & BINARY32.sign, pattern & 0x7FFFFFFF
+        if magnitude > 0x7F800000:
+            assert result == BINARY32.nan
+        elif magnitude in (0, 0x7F800000):
+            assert result == sign | (0x7F800000 - magnitude)
+        else:
+            assert_nearest(result, 1 / value(pattern))
+
+
+# --- operands -----------------------------------------------------------------------------------
+
+
+def test_levels_have_as_many_cases_as_those_of_testfloat():
+    assert len(grids.operands(1)) == 88
+    assert len(grids.operands(2)) == 1936
+    assert grids.pair_count(1) == 46_464
+    assert grids.pair_count(2) == 7_496_192
+    for level in (1, 2):
+        blocks = list(grids.pairs(level, seed=0))
+        assert sum(len(a) for a, _ in blocks) == grids.pair_count(level)
+        assert all(len(a) == len(b) <= grids.BLOCK for a, b in blocks)
+
+
+def test_every_class_meets_every_class():
+    a, b = (np.concatenate(side) for side in zip(*grids.pairs(1, seed=0), strict=True))
+    pairs = set(zip(classes(a), classes(b), strict=True))
+    assert len(pairs) == (2 * 5) ** 2
+
+
+def classes(patterns):
+    field, fraction = patterns >> 23 & 255, patterns & 0x7FFFFF
+    kind = np.select([field == 0, field == 255], [fraction != 0, 3 + (fraction != 0)], 2)
+    return (10 * (patterns >> 31) + kind).tolist()
+
+
+def test_related_pairs_cancel_tie_and_reach_the_edges():
+    a, b = grids.related(np.random.default_rng(6), 40_000)
+    quarters = [(a[at : at + 10_000], b[at : at + 10_000]) for at in range(0, 40_000, 10_000)]
+    near, tie, small, large = quarters
+    assert np.mean(ieee.subtract(*near) & 0x7FFFFFFF == 0) > 0.02
+    # A tie, as binary64 sees it: the sum is halfway between neighbours.
+    with np.errstate(all="ignore"):
+        total = np.sum([part.view(np.float32).astype(np.float64) for part in tie], axis=0)
+        unit = np.spacing(np.abs(total).astype(np.float32)).astype(np.float64)
+        assert np.mean(np.abs(total / unit) % 1 == 0.5) > 0.02
+    products = ieee.multiply(*small) & 0x7FFFFFFF
+    assert np.mean((products > 0) & (products < 0x00800000)) > 0.3
+    assert np.mean(products == 0) > 0.01
+    assert 0.2 < np.mean(ieee.multiply(*large) & 0x7FFFFFFF == 0x7F800000) < 0.9
+
+
+def test_random_operands_follow_from_the_seed():
+    first, again, other = (
+        np.concatenate([a ^ b for a, b in grids.random_pairs(5000, seed)]) for seed in (1, 1, 2)
+    )
+    assert first.tolist() == again.tolist() != other.tolist()
+
+
+def test_edges_of_a_format_are_its_values_midpoints_and_neighbours():
+    edges = set(np.concatenate(list(converter_grids.edges_of(BINARY16))).tolist())
+    every = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    following = np.append(every[1:], 65536.0)
+    for centres in (every, (every + following) / 2):
+        bits = centres.astype(np.float32).view(np.uint32).astype(np.int64)
+        for step in (-1, 0, 1):
+            wanted = (bits + step)[bits + step >= 0]
+            for magnitudes in (wanted, wanted | BINARY32.sign):
+                assert edges.issuperset(magnitudes.tolist())
+
+
+def test_a_part_of_the_edges_has_both_ends():
+    part = np.concatenate(list(converter_grids.edges_of(FP32R, every=64)))
+    assert {0x00000000, 0x00000200, 0x7F7FFC00, 0x7F7FFE00} <= set(part.tolist())
+    assert len(part) < 600_000
+
+
+# --- comparing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in OPERATIONS if entry.golden], ids=lambda entry: entry.name
+)
+def test_the_golden_model(entry):
+    """The functions of the golden model; the reciprocal of every integer to 2^24."""
+    level = 2 if entry.name == "reciprocal" else 1
+    outcome = examine(entry, {}, level=level, cases=300_000)
+    assert outcome.differing == 0, outcome.subjects
+    assert outcome.subjects[GOLDEN].compared == outcome.cases
+    if entry.name == "reciprocal":
+        assert outcome.cases == 1936 + (1 << 24)
+
+
+def test_a_wrong_result_is_reported_with_its_operands():
+    entry = operation("narrow bf16")
+
+    def wrong(a):
+        return np.where(a == 0x3F808000, 0x3F81, ieee.narrowed(a, BFLOAT16)).astype(np.uint32)
+
+    outcome = examine(replace(entry, golden=wrong), {}, level=1)
+    assert outcome.subjects[SECOND].differing == 0
+    subject = outcome.subjects[GOLDEN]
+    assert outcome.differing == subject.differing == 2  # it is a midpoint and a neighbour of one
+    assert str(subject.first) == "of 0x3f808000: got 0x00003f81, expected 0x00003f80"
+    assert outcome.described()["subjects"][GOLDEN]["first"]["operands"] == ["0x3f808000"]
+
+
+def test_random_operands_complete_the_number_asked_for():
+    entry = replace(operation("narrow fp32"), golden=None)
+    assert examine(entry, {}, level=1).cases == 1936
+    assert examine(entry, {}, level=1, cases=10_000).cases == 10_000
+    assert examine(operation("widen fp16"), {}, level=1, cases=70_000).cases == 1 << 16
