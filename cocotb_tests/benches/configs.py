@@ -1,11 +1,16 @@
 """The engines of the suite: few, because a build takes longer than the tests that run on it."""
 
+import os
+
 from dve_rtl.config import EngineConfig
 
 SMALL = {
     lanes: EngineConfig(lanes=lanes, sbuf_bytes=1024, psum_bytes=512) for lanes in (1, 4, 8, 32)
 }
 """Small memories, so that operands meet; the latencies of the presets for simulation."""
+
+BENCH = SMALL[int(os.environ.get("BENCH_LANES", "4"))]
+"""What the benches of the whole engine are for; their runner chooses the lanes."""
 
 DEEP = EngineConfig(
     lanes=4,

@@ -4,7 +4,7 @@ import random
 
 import cocotb
 import numpy as np
-from benches.configs import SMALL
+from benches.configs import BENCH as CONFIG
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from dve_cosim.compare import differences
@@ -24,7 +24,6 @@ from dve_golden.isa.enums import REGISTERS, Dtype, ImmSrc, Opcode
 from dve_golden.machine import Machine
 from dve_rtl.host import Space
 
-CONFIG = SMALL[4]
 LANES, ROWS = CONFIG.lanes, CONFIG.groups
 ROW_BYTES = 8 * LANES
 PSUM = 0x200_0000

@@ -9,7 +9,7 @@ import random
 
 import cocotb
 import numpy as np
-from benches.configs import SMALL
+from benches.configs import BENCH as CONFIG
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from dve_cosim.driver import CompletionSink, HostPort, RecordSource, SyncPort, random_pauses
@@ -19,7 +19,6 @@ from dve_golden.machine import Machine
 from dve_rtl.host import Space
 from dve_rtl.payloads import SyncAction
 
-CONFIG = SMALL[4]
 TILES, PLACES = 12, 3
 ELEMENTS = 8
 TILE_BYTES = 4 * ELEMENTS

@@ -1,0 +1,170 @@
+"""What ``docs/architecture.md`` says that instructions take, and programs to measure it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dve_golden.isa.codec import Fields, encode
+from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
+from dve_rtl.config import EngineConfig
+
+_ROW = re.compile(r"^\| (0x\w\w.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
+_FORMULAS = (
+    (re.compile(r"groups x \(n \+ (\d+)\) \+ (\d+)"), lambda g, n, a, b: g * (n + a) + b),
+    (re.compile(r"groups x (\d+) \+ (\d+)"), lambda g, n, a, b: g * a + b),
+    (re.compile(r"entries \+ (\d+)()"), lambda g, n, a, b: n + a),
+)
+
+CHANNELS = (1, 2, 7, 33, 128)
+COUNTS = (1, 2, 7, 8, 9, 25)
+
+_LONG_COUNT = 40
+"""Elements of the instruction ahead, during which the next one is validated."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An instruction with its sizes: channels, and elements of a channel or entries."""
+
+    opcode: Opcode
+    channels: int
+    count: int
+
+    def encode(self) -> bytes:
+        """The record; sources and destination share no byte, so that elements overlap in time."""
+        return encode(self.opcode, _FIELDS[self.opcode](self.channels, self.count))
+
+
+class CycleCounts:
+    """The formulas of the table ``cycle_counts``.
+
+    Parameters
+    ----------
+    page : str
+        Text of ``docs/architecture.md``.
+
+    Raises
+    ------
+    ValueError
+        If the table is not there, or a cell of it is none of the known formulas.
+    """
+
+    def __init__(self, page: str) -> None:
+        table = page.partition("<!-- table cycle_counts -->")[2].partition("<!-- end -->")[0]
+        self._cells: dict[Opcode, tuple[str, str]] = {}
+        for names, behind, alone in _ROW.findall(table):
+            for code in re.findall(r"0x\w\w", names):
+                self._cells[Opcode(int(code, 16))] = behind, alone
+        if self._cells.keys() != _FIELDS.keys():
+            raise ValueError(f"the table lists {sorted(self._cells)}")
+
+    def expected(self, case: Case, config: EngineConfig, *, alone: bool) -> int:
+        """Cycles of an instruction, into an idle engine or behind another one."""
+        groups = -(-case.channels // config.lanes)
+        cell = self._cells[case.opcode][alone]
+        for pattern, value in _FORMULAS:
+            if match := pattern.fullmatch(cell):
+                first, second = (int(text or 0) for text in match.groups())
+                return value(groups, case.count, first, second)
+        raise ValueError(f"cycles of {case.opcode.name}: {cell!r} is no known formula")
+
+
+def cases_behind() -> list[Case]:
+    """Cases to run behind another instruction: every opcode, all sizes of the tensor ones."""
+    cases = []
+    for opcode in _FIELDS:
+        if opcode is Opcode.LOAD_PARAMETER_RAM:
+            cases += [Case(opcode, 1, count) for count in COUNTS]
+        elif opcode in (Opcode.BATCH_NORM_PARAM_LOAD, Opcode.BATCH_NORM_PARAM_LOAD2):
+            cases += [Case(opcode, channels, 1) for channels in CHANNELS]
+        else:
+            cases += [Case(opcode, channels, n) for channels in CHANNELS for n in COUNTS]
+    return cases
+
+
+def cases_alone() -> list[Case]:
+    """Cases to run into an idle engine: the smallest, and one of several passes, of each opcode."""
+    return [
+        Case(opcode, channels, count)
+        for opcode in _FIELDS
+        for channels, count in ((1, 1), (3, 4))
+        if opcode is not Opcode.LOAD_PARAMETER_RAM or channels == 1
+    ]
+
+
+def behind_another(cases: list[Case]) -> bytes:
+    """A program that runs each case behind a longer instruction: every second one is a case."""
+    ahead = Case(Opcode.BATCH_NORM_BACK_PROP, 1, _LONG_COUNT).encode()
+    return b"".join(ahead + case.encode() for case in cases)
+
+
+def _walk(name: str, offset: int, count: int) -> Fields:
+    return {
+        f"{name}.start_addr": offset,
+        f"{name}.step_elem": (1, 0, 0),
+        f"{name}.num_elem": (count, 1, 1),
+    }
+
+
+def _tensors(channels: int, count: int) -> Fields:
+    return {
+        "in0_in1_dtype.lo": Dtype.FP32,
+        "in0_in1_dtype.hi": Dtype.FP32,
+        "num_active_channels": channels,
+        **_walk("src0", 0x000, count),
+        **_walk("src1", 0x100, count),
+    }
+
+
+def _sums() -> Fields:
+    return {"dst.start_addr": 0x200, "dst.step_elem": (1,), "dst.num_elem": (3,)}
+
+
+def _grad_accumulate(channels: int, count: int) -> Fields:
+    return _tensors(channels, count) | _sums() | {
+        "immediate_dtype": Dtype.FP32, "out_dtype": Dtype.FP32, "imm0": 0x300, "imm1": 0x304,
+    }  # fmt: skip
+
+
+def _grad_accumulate2(channels: int, count: int) -> Fields:
+    return _tensors(channels, count) | _sums() | {
+        "immediate_out_dtype.lo": Dtype.FP32, "immediate_out_dtype.hi": Dtype.FP32,
+        "imm0_imm1_src.lo": ImmSrc.POINTER, "imm0_imm1_src.hi": ImmSrc.POINTER,
+        "imm0": 0x300, "imm1": 0x304,
+    }  # fmt: skip
+
+
+def _back_prop(channels: int, count: int) -> Fields:
+    return _tensors(channels, count) | _walk("dst", 0x200, count) | {"out_dtype": Dtype.FP32}
+
+
+def _param_load(channels: int, count: int) -> Fields:
+    return {
+        "dtype": Dtype.FP32, "num_active_channels": channels, "imm0_src": ImmSrc.POINTER,
+        "imm0": 0x300, "imm1": 0x43FA0000,
+        "src.start_addr": 0x310, "src.step_elem": (1, 0), "src.num_elem": (3, 1),
+    }  # fmt: skip
+
+
+def _param_load2(channels: int, count: int) -> Fields:
+    return {
+        "src_dtype": Dtype.FP32, "immediate_dtype": Dtype.FP32, "num_active_channels": channels,
+        "imm0_src": ImmSrc.POINTER, "imm1_src": ImmSrc.POINTER, "imm0": 0x300, "imm1": 0x304,
+        "element_count": 0x43FA0000,
+        "src.start_addr": 0x310, "src.step_elem": (1, 0), "src.num_elem": (2, 1),
+    }  # fmt: skip
+
+
+def _load_parameter_ram(channels: int, count: int) -> Fields:
+    return {"addr": 0x100, "first_entry": 3, "entry_count": count, "dtype": Dtype.FP32}
+
+
+_FIELDS = {
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE: _grad_accumulate,
+    Opcode.BATCH_NORM_GRAD_ACCUMULATE2: _grad_accumulate2,
+    Opcode.BATCH_NORM_BACK_PROP: _back_prop,
+    Opcode.BATCH_NORM_PARAM_LOAD: _param_load,
+    Opcode.BATCH_NORM_PARAM_LOAD2: _param_load2,
+    Opcode.LOAD_PARAMETER_RAM: _load_parameter_ram,
+}
