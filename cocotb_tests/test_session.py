@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from dve_cli.main import app
 from dve_cosim.compare import differences
+from dve_cosim.reference import machine_of
 from dve_cosim.session import run_batches, run_program
 from dve_cosim.state import ArchState
 from dve_golden.isa.text import assemble
-from dve_golden.machine import Machine
 from dve_rtl.config import PRESETS
 from typer.testing import CliRunner
 
@@ -38,7 +38,7 @@ def state():
 
 
 def golden(programs, state):
-    machine = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+    machine = machine_of(CONFIG)
     state.copy_into(machine)
     for program in programs:
         completions = machine.run(program)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from dve_cosim.compare import Difference, differences, differing_bits
+from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState, read_image, write_image
-from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 
 CONFIG = EngineConfig(lanes=4, sbuf_bytes=64, psum_bytes=16)
@@ -42,7 +42,7 @@ def test_short_rows_fill_the_start_of_an_image(tmp_path):
 def test_a_machine_takes_a_state_over_bit_for_bit():
     state = random_state()
     state.lane_state.view(np.uint32)[3, 2] = SIGNALLING_NAN
-    machine = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+    machine = machine_of(CONFIG)
     state.copy_into(machine)
     assert differences(machine, state) == []
     assert machine.lane_state.view(np.uint32)[3, 2] == SIGNALLING_NAN
@@ -52,7 +52,7 @@ def test_a_machine_takes_a_state_over_bit_for_bit():
 
 
 def test_reset_is_the_golden_machine_after_reset():
-    machine = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+    machine = machine_of(CONFIG)
     assert differences(ArchState.reset(CONFIG), machine) == []
 
 

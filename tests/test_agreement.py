@@ -12,7 +12,7 @@ from amaranth.lib import data
 from dve_golden.execute import HANDLERS
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.enums import REGISTERS, Reason
-from dve_golden.isa.generations import Generation
+from dve_golden.isa.generations import Generation, in_generation
 from dve_golden.memory import address
 from dve_golden.memory.address import Geometry
 from dve_golden.memory.maps import MEMORY_MAPS, Region
@@ -20,27 +20,45 @@ from dve_golden.state import LANE_STATE
 from dve_rtl import config
 from dve_rtl.config import LANE_COUNTS, EngineConfig
 from dve_rtl.frontend.dispatch import DOCUMENTED
+from dve_rtl.generations import PSUM_ACTIVE_BYTES, PSUM_BASE, PSUM_STRIDE_BITS, TRAITS, knows
 from dve_rtl.host import request_layout
 from dve_rtl.lane import HostField
 from dve_rtl.lane_state import reciprocal_table
 from dve_rtl.payloads import Completion, Handler, Operation, RegisterRequest
 
 
+@pytest.mark.parametrize("generation", Generation)
 @pytest.mark.parametrize("exponent", range(3, 19))
-def test_active_sizes(exponent):
+def test_active_sizes(exponent, generation):
     size = 1 << exponent
     psum = min(size, 1 << 14)
-    engine = EngineConfig(sbuf_bytes=size, psum_bytes=psum)
-    geometry = Geometry(sbuf_bytes=size, psum_bytes=psum)
+    engine = EngineConfig(sbuf_bytes=size, psum_bytes=psum, generation=generation)
+    geometry = Geometry(sbuf_bytes=size, psum_bytes=psum, generation=generation)
     assert engine.sbuf_active_bytes == geometry.sbuf_active
     assert engine.psum_active_bytes == geometry.psum_active
 
 
-def test_memory_map():
+@pytest.mark.parametrize("generation", Generation)
+def test_memory_map(generation):
+    spans, traits = MEMORY_MAPS[generation], TRAITS[generation]
+    assert spans[Region.SBUF].base == 0
+    assert spans[Region.SBUF].stride == 1 << traits.sbuf_stride_bits
+    assert spans[Region.SBUF].active == traits.sbuf_active_bytes
+    assert spans[Region.PSUM].base == PSUM_BASE
+    assert spans[Region.PSUM].stride == 1 << PSUM_STRIDE_BITS
+    assert spans[Region.PSUM].active == PSUM_ACTIVE_BYTES
+    assert spans[Region.PSUM].addressed == traits.has_psum
+
+
+@pytest.mark.parametrize("generation", Generation)
+def test_instruction_sets(generation):
+    assert [knows(generation, opcode) for opcode in range(256)] == [
+        in_generation(opcode, generation) for opcode in range(256)
+    ]
+
+
+def test_words_and_quadrants():
     assert config.WORD_BYTES == address.WORD_BYTES
-    spans = MEMORY_MAPS[Generation.CAYMAN]
-    assert spans[Region.SBUF].active == config.SBUF_ACTIVE_BYTES
-    assert spans[Region.PSUM].active == config.PSUM_ACTIVE_BYTES
     # A quadrant of partitions begins on the same lane whatever their number.
     assert all(address.QUADRANT % lanes == 0 for lanes in LANE_COUNTS)
 

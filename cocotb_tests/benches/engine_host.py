@@ -16,12 +16,12 @@ from dve_cosim.driver import (
     RegisterPort,
     random_pauses,
 )
+from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState
 from dve_cosim.workloads import random_state, random_words
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import REGISTERS, Dtype, ImmSrc, Opcode
-from dve_golden.machine import Machine
 from dve_rtl.host import Space
 
 LANES, ROWS = CONFIG.lanes, CONFIG.groups
@@ -47,7 +47,7 @@ class Bench:
         self.registers = RegisterPort(dut, request_pauses=pauses("register"))
         self.records = RecordSource(dut, CONFIG)
         self.completions = CompletionSink(dut)
-        self.expected = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+        self.expected = machine_of(CONFIG)
 
     async def start(self):
         dut = self.dut

@@ -10,7 +10,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, ValueChange
 from dve_cosim.driver import NO_PAUSES, StreamSink, StreamSource, random_pauses
 from dve_cosim.mutants import mutants
-from dve_cosim.workloads import geometry_of, random_programs
+from dve_cosim.reference import geometry_of
+from dve_cosim.workloads import random_programs
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import RECORD_BYTES, Reason

@@ -23,11 +23,11 @@ from dve_cosim.driver import (
     SyncPort,
 )
 from dve_cosim.engine import host_request_packing
+from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.workloads import random_programs
 from dve_golden.isa.enums import REGISTERS
 from dve_golden.isa.text import split_records
-from dve_golden.machine import Machine
 from dve_rtl.host import Space
 from dve_rtl.payloads import SyncAction
 
@@ -148,7 +148,7 @@ async def a_program_runs_after_a_reset_as_after_power_on(dut):
 
         before = await bench.state()
         assert (before.registers == state.registers).all()
-        expected = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+        expected = machine_of(CONFIG)
         before.copy_into(expected)
         bench.start_soon(bench.records.send(program))
         for sequence, record in enumerate(split_records(program)):

@@ -13,9 +13,9 @@ from benches.configs import BENCH as CONFIG
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from dve_cosim.driver import CompletionSink, HostPort, RecordSource, SyncPort, random_pauses
+from dve_cosim.reference import machine_of
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode, UpdateMode, WaitMode
-from dve_golden.machine import Machine
 from dve_rtl.host import Space
 from dve_rtl.payloads import SyncAction
 
@@ -105,7 +105,7 @@ async def tiles_are_handed_over(dut, seed):
     assert await sync.read(SyncAction.READ_SEMAPHORE, FULL) == TILES
     assert await sync.read(SyncAction.READ_SEMAPHORE, FREE) == PLACES
 
-    expected = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+    expected = machine_of(CONFIG)
     expected.semaphores[FULL] = TILES
     for tile in range(TILES):
         place = tile % PLACES * TILE_BYTES

@@ -23,6 +23,7 @@ from dve_cosim.batchnorm_rtl import Runner
 from dve_cosim.compare import differences, differing_bits
 from dve_cosim.main_result import Executed, GradientErrors, MainResult, Workload
 from dve_cosim.progress import Progress, silent
+from dve_cosim.reference import machine_of
 from dve_cosim.session import RunResult, run_program
 from dve_cosim.state import ArchState
 
@@ -96,7 +97,7 @@ def run_main_job(
         framework_errors = {} if framework is None else _errors(layer, framework, exact)
 
     batches = list(merge(recorder.steps))
-    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    machine = machine_of(config)
     total = sum(len(batch.program) for batch in batches) // RECORD_BYTES
     instructions: list[Executed] = []
     bits, shown = 0, []

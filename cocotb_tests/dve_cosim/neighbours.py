@@ -9,6 +9,7 @@ from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine, WaitingError
 from dve_rtl.config import EngineConfig
 
+from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState
 from dve_cosim.workloads import Workload, random_programs, work_of
 
@@ -28,7 +29,7 @@ def neighbours(seed: int, config: EngineConfig) -> Workload:
     state, (program,) = random_programs(
         seed, config, programs=1, instructions=600, special=0.02, max_elements=4
     )
-    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    machine = machine_of(config)
     state.copy_into(machine)
     records = list(_executable(_flipped(_bases(program)), machine))
     workload = Workload()

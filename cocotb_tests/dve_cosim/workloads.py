@@ -6,17 +6,12 @@ from math import prod
 
 import numpy as np
 from dve_golden.isa.codec import decode
-from dve_golden.memory.address import Geometry
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
 from dve_cosim.generator import SPECIAL_PATTERNS, Memories, ProgramGenerator
+from dve_cosim.reference import geometry_of
 from dve_cosim.state import ArchState
-
-
-def geometry_of(config: EngineConfig) -> Geometry:
-    """The memory sizes as the golden model takes them."""
-    return Geometry(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
 
 
 def random_words(

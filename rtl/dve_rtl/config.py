@@ -4,17 +4,14 @@ from dataclasses import dataclass, replace
 
 from amaranth.utils import ceil_log2
 from dve_golden.isa.enums import MAX_CHANNELS
+from dve_golden.isa.generations import Generation
+
+from dve_rtl.generations import PSUM_ACTIVE_BYTES, TRAITS, Traits
 
 LANE_COUNTS = (1, 2, 4, 8, 16, 32)
 BEAT_BITS = (32, 64, 128, 256, 512)
 WORD_BYTES = 8
 """SBUF native word (isa_common.md 3.2); every element lies inside one word."""
-
-SBUF_ACTIVE_BYTES = 0x38000
-"""Active bytes per SBUF partition on cayman (isa_common.md 3.2)."""
-
-PSUM_ACTIVE_BYTES = 0x4000
-"""Active bytes per PSUM partition (isa_common.md 3.2)."""
 
 PARTIALS = 8
 """Partial sums of the fold (batchnorm.md section 8); the depth limit of the accumulator's loop."""
@@ -28,9 +25,11 @@ class EngineConfig:
     ----------
     lanes : int
         Element lanes; channel ``k`` runs on lane ``k mod lanes``.
+    generation : Generation
+        Which instruction set and memory map: sunda, cayman, mariana or maverick.
     sbuf_bytes, psum_bytes : int
-        Bytes per partition, powers of two. What lies beyond the generation's active size exists
-        but cannot be addressed.
+        Bytes per partition, powers of two, at most the stride of the generation's partitions.
+        What lies beyond the active size exists but cannot be addressed.
     beat_bits : int
         Width of one beat of the instruction stream. The first beat carries byte 0 lowest.
     mul_latency, add_latency, widen_latency, narrow_latency : int
@@ -44,6 +43,7 @@ class EngineConfig:
     """
 
     lanes: int = 8
+    generation: Generation = Generation.CAYMAN
     sbuf_bytes: int = 64 * 1024
     psum_bytes: int = 16 * 1024
     beat_bits: int = 512
@@ -57,7 +57,11 @@ class EngineConfig:
             raise ValueError(f"lanes must be one of {LANE_COUNTS}, got {self.lanes}")
         if self.beat_bits not in BEAT_BITS:
             raise ValueError(f"beat_bits must be one of {BEAT_BITS}, got {self.beat_bits}")
-        for name, limit in (("sbuf_bytes", 1 << 18), ("psum_bytes", 1 << 14)):
+        limits = {
+            "sbuf_bytes": 1 << self.traits.sbuf_stride_bits,
+            "psum_bytes": PSUM_ACTIVE_BYTES,
+        }
+        for name, limit in limits.items():
             size = getattr(self, name)
             if size < WORD_BYTES or size > limit or size & (size - 1):
                 raise ValueError(
@@ -73,6 +77,11 @@ class EngineConfig:
             raise ValueError(f"add_latency must be 1 to {PARTIALS - 1}, got {self.add_latency}")
 
     @property
+    def traits(self) -> Traits:
+        """What the generation decides."""
+        return TRAITS[self.generation]
+
+    @property
     def groups(self) -> int:
         """Channel groups of a full instruction, and rows of partitions in a lane memory."""
         return MAX_CHANNELS // self.lanes
@@ -84,11 +93,11 @@ class EngineConfig:
     @property
     def sbuf_active_bytes(self) -> int:
         """Addressable bytes per SBUF partition (isa_common.md 3.2)."""
-        return min(self.sbuf_bytes, SBUF_ACTIVE_BYTES)
+        return min(self.sbuf_bytes, self.traits.sbuf_active_bytes)
 
     @property
     def psum_active_bytes(self) -> int:
-        """Addressable bytes per PSUM partition (isa_common.md 3.2)."""
+        """Bytes per PSUM partition that exist (isa_common.md 3.2)."""
         return min(self.psum_bytes, PSUM_ACTIVE_BYTES)
 
     def with_lanes(self, lanes: int) -> "EngineConfig":

@@ -10,8 +10,8 @@ from amaranth.lib import data, enum
 DTYPE = Shape(4)
 """A nibble element type code (isa_common.md 2.1)."""
 
-OFFSET = Shape(18)
-"""Byte in partition: a SBUF partition has a stride of 2^18 bytes (isa_common.md 3.2)."""
+OFFSET = Shape(19)
+"""Byte in partition: the largest has 2^19 active bytes, maverick's SBUF (isa_common.md 3.2)."""
 
 
 class Handler(enum.Enum, shape=3):

@@ -9,19 +9,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
-from dve_cosim.case import SIZES
-from dve_cosim.errors import WaitError
-from dve_cosim.progress import Progress
-from dve_cosim.session import run_program, waves_format
-from dve_cosim.state import SHAPES, ArchState
-from dve_golden.isa.enums import MAX_CHANNELS, Opcode, Reason
-from dve_golden.isa.notation import MNEMONICS
-from dve_golden.machine import Machine, WaitingError
-from dve_rtl.config import PSUM_ACTIVE_BYTES, SBUF_ACTIVE_BYTES, EngineConfig
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from dve_cli.arrays import npz_bytes, read_arrays
 from dve_cli.bars import progress_bars
 from dve_cli.engines import Lanes, Preset, chosen_engine
@@ -29,6 +16,20 @@ from dve_cli.errors import UserError
 from dve_cli.files import write_together
 from dve_cli.programs import read_program
 from dve_cli.targets import require_targets
+from dve_cosim.case import SIZES
+from dve_cosim.errors import WaitError
+from dve_cosim.progress import Progress
+from dve_cosim.session import run_program, waves_format
+from dve_cosim.state import SHAPES, ArchState
+from dve_golden.isa.enums import MAX_CHANNELS, Opcode, Reason
+from dve_golden.isa.generations import Generation
+from dve_golden.isa.notation import MNEMONICS
+from dve_golden.machine import Machine, WaitingError
+from dve_rtl.config import EngineConfig
+from dve_rtl.generations import PSUM_ACTIVE_BYTES, TRAITS
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 DTYPES = {
     "sbuf": np.dtype(np.uint8),
@@ -41,7 +42,10 @@ DTYPES = {
 }
 """Arrays of IN.npz."""
 
-ACTIVE_BYTES = {"sbuf": SBUF_ACTIVE_BYTES, "psum": PSUM_ACTIVE_BYTES}
+ACTIVE_BYTES = {
+    "sbuf": TRAITS[Generation.CAYMAN].sbuf_active_bytes,
+    "psum": PSUM_ACTIVE_BYTES,
+}
 
 COMPLETIONS = ("completion_opcode", "completion_reason", "completion_cycles")
 """Further arrays of OUT.npz; ignored in IN.npz, so that a run can take up another's output."""

@@ -6,14 +6,13 @@ from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import MAX_CHANNELS, REGISTERS
 
 from dve_rtl.config import EngineConfig
-from dve_rtl.payloads import OFFSET, Pointer
+from dve_rtl.generations import PSUM_BASE, PSUM_STRIDE_BITS
+from dve_rtl.payloads import Pointer
 
 ADDRESS = 29
 """Bits of an on-chip byte address (isa_common.md 3.1)."""
 
 _REGISTER_BITS = (REGISTERS - 1).bit_length()
-_PSUM_STRIDE_BITS = 15
-_SBUF_STRIDE_BITS = 18
 _PARTITION_BITS = (MAX_CHANNELS - 1).bit_length()
 _QUADRANT_PARTITION_BITS = 5
 
@@ -28,6 +27,11 @@ class WordForm(enum.Enum, shape=2):
 
 class AddressFetch(wiring.Component):
     """Address word to address, through the register file where it says so. Combinational.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Its generation decides what a word that names a register may hold beside the number.
 
     Members
     -------
@@ -46,28 +50,35 @@ class AddressFetch(wiring.Component):
         nothing then.
     """
 
-    word: In(32)
-    form: In(WordForm)
-    register_index: Out(_REGISTER_BITS)
-    register_value: In(32)
-    address: Out(ADDRESS)
-    malformed: Out(1)
+    def __init__(self, config: EngineConfig):
+        self.config = config
+        super().__init__(
+            {
+                "word": In(32),
+                "form": In(WordForm),
+                "register_index": Out(_REGISTER_BITS),
+                "register_value": In(32),
+                "address": Out(ADDRESS),
+                "malformed": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
+        zeros_end = ADDRESS if self.config.traits.register_form_is_strict else 24
         number_bad = self.word[_REGISTER_BITS:8].any()
         from_register = Signal()
         form_bad = Signal()
         with m.Switch(self.form):
             with m.Case(WordForm.ADDR4):
-                # Marker 0x80; bits 28:24 are ignored on cayman. Bits 30 and 29 (shape register,
-                # indirect) stay in the way of both legal forms.
+                # Marker 0x80. Bits 30 and 29 (shape register, indirect) stay in the way of both
+                # legal forms.
                 m.d.comb += [
                     from_register.eq(self.word[ADDRESS:] == 0b100),
                     form_bad.eq(
                         Mux(
                             from_register,
-                            number_bad | self.word[8:24].any(),
+                            number_bad | self.word[8:zeros_end].any(),
                             self.word[ADDRESS:].any(),
                         )
                     ),
@@ -93,7 +104,7 @@ class AddressCheck(wiring.Component):
     Parameters
     ----------
     config : EngineConfig
-        Gives the active bytes of a partition.
+        Gives the memory map, and the active bytes of a partition.
 
     Members
     -------
@@ -128,25 +139,28 @@ class AddressCheck(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        traits = self.config.traits
         # SBUF and PSUM are both power-of-two windows: bits above them select the region.
-        sbuf_bits = _SBUF_STRIDE_BITS + _PARTITION_BITS
-        psum_bits = _PSUM_STRIDE_BITS + _PARTITION_BITS
+        sbuf_bits = traits.sbuf_stride_bits + _PARTITION_BITS
+        psum_bits = PSUM_STRIDE_BITS + _PARTITION_BITS
         in_sbuf = self.address[sbuf_bits:] == 0
-        in_psum = self.address[psum_bits:] == 1 << (sbuf_bits - psum_bits)
-        offset = Signal(OFFSET)
+        in_psum = Signal()
+        if traits.has_psum:
+            m.d.comb += in_psum.eq(self.address[psum_bits:] == PSUM_BASE >> psum_bits)
+        offset = Signal(traits.sbuf_stride_bits)  # not all of it is active: more than a Pointer's
         partition = Signal(_PARTITION_BITS)
         sizes = self.config.sbuf_active_bytes, self.config.psum_active_bytes
         active_bytes = Signal(range(max(sizes) + 1))
         with m.If(in_psum):
             m.d.comb += [
-                offset.eq(self.address[:_PSUM_STRIDE_BITS]),
-                partition.eq(self.address[_PSUM_STRIDE_BITS:psum_bits]),
+                offset.eq(self.address[:PSUM_STRIDE_BITS]),
+                partition.eq(self.address[PSUM_STRIDE_BITS:psum_bits]),
                 active_bytes.eq(self.config.psum_active_bytes),
             ]
         with m.Else():
             m.d.comb += [
-                offset.eq(self.address[:_SBUF_STRIDE_BITS]),
-                partition.eq(self.address[_SBUF_STRIDE_BITS:sbuf_bits]),
+                offset.eq(self.address[: traits.sbuf_stride_bits]),
+                partition.eq(self.address[traits.sbuf_stride_bits : sbuf_bits]),
                 active_bytes.eq(self.config.sbuf_active_bytes),
             ]
 

@@ -25,7 +25,7 @@ class AliasCheck(wiring.Component):
         Where it starts.
     log2_bytes : In(2)
         Its element size.
-    first, last : In(18)
+    first, last : In(19)
         Its first and last byte in partition.
     same : In(1)
         Its steps and counts are the destination's.

@@ -10,6 +10,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.structs import EVENTS, HEADER, S3S3D1_BN, STRUCT_OF_OPCODE
 from dve_golden.isa.types import Array, Record
 from dve_golden.isa.types import record as make_record
@@ -175,6 +176,11 @@ def _resolve(view, path: str):
 class Decoder(wiring.Component):
     """Brings a record into normal form. Combinational.
 
+    Parameters
+    ----------
+    generation : Generation
+        Whose opcodes.
+
     Members
     -------
     record : In(512)
@@ -183,12 +189,13 @@ class Decoder(wiring.Component):
         Its fields. Of a record whose opcode is not executed only header and events mean anything.
     """
 
-    record: In(RECORD_BITS)
-    o: Out(Candidate)
+    def __init__(self, generation: Generation = Generation.CAYMAN):
+        self.generation = generation
+        super().__init__({"record": In(RECORD_BITS), "o": Out(Candidate)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dispatch = dispatch = Dispatch()
+        m.submodules.dispatch = dispatch = Dispatch(self.generation)
         prefix = data.View(layout_of(_PREFIX), self.record[: _PREFIX.bits])
         m.d.comb += [
             dispatch.opcode.eq(prefix.header.opcode),

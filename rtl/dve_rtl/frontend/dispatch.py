@@ -6,7 +6,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import OPCODE_TABLE_BASE
+from dve_golden.isa.generations import Generation
 
+from dve_rtl.generations import knows
 from dve_rtl.payloads import Handler
 
 TABLE_ENTRIES = 170
@@ -56,16 +58,23 @@ TABLE: tuple[Entry | None, ...] = tuple(
 class Dispatch(wiring.Component):
     """Looks an opcode up. Combinational.
 
+    Parameters
+    ----------
+    generation : Generation
+        Whose instruction set.
+
     Members
     -------
     opcode : In(8)
         Byte 0 of the record.
     handler : Out(Handler)
-        BAD_OPCODE for an opcode outside the table, and for one this engine does not execute.
+        BAD_OPCODE for an opcode outside the table or the instruction set, and for one this
+        engine does not execute.
     """
 
-    opcode: In(8)
-    handler: Out(Handler)
+    def __init__(self, generation: Generation = Generation.CAYMAN):
+        self.generation = generation
+        super().__init__({"opcode": In(8), "handler": Out(Handler)})
 
     def elaborate(self, platform):
         m = Module()
@@ -74,7 +83,8 @@ class Dispatch(wiring.Component):
         m.d.comb += index.eq(self.opcode - OPCODE_TABLE_BASE)
         with m.Switch(index):
             for entry_index, entry in enumerate(TABLE):
-                if entry is not None and entry.handler is not Handler.BAD_OPCODE:
+                known = knows(self.generation, OPCODE_TABLE_BASE + entry_index)
+                if known and entry is not None and entry.handler is not Handler.BAD_OPCODE:
                     with m.Case(entry_index):
                         m.d.comb += self.handler.eq(entry.handler)
             with m.Default():

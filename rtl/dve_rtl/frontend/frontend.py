@@ -63,7 +63,7 @@ class FrontEnd(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.gather = gather = Gather(self.config.beat_bits)
-        m.submodules.wait_stage = wait = WaitStage()
+        m.submodules.wait_stage = wait = WaitStage(self.config.generation)
         m.submodules.validator = validator = Validator(self.config)
         wiring.connect(m, wiring.flipped(self.beats), gather.beats)
         wiring.connect(m, gather.o, wait.i)

@@ -45,7 +45,7 @@ class Placement(wiring.Component):
     Parameters
     ----------
     config : EngineConfig
-        Gives the active bytes of a partition.
+        Gives the memory map, and the active bytes of a partition.
 
     Members
     -------
@@ -91,7 +91,7 @@ class Placement(wiring.Component):
         return m
 
     def _fetch(self, m: Module, fetched) -> None:
-        m.submodules.fetch = fetch = AddressFetch()
+        m.submodules.fetch = fetch = AddressFetch(self.config)
         m.d.comb += [
             self.register_index.eq(fetch.register_index),
             fetch.register_value.eq(self.register_value),

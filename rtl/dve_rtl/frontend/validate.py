@@ -53,7 +53,7 @@ class Validator(wiring.Component):
     Parameters
     ----------
     config : EngineConfig
-        Gives the active bytes of a partition.
+        Gives the generation, and the active bytes of a partition.
 
     Members
     -------
@@ -80,7 +80,7 @@ class Validator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.decoder = decoder = Decoder()
+        m.submodules.decoder = decoder = Decoder(self.config.generation)
         m.submodules.field_check = field_check = FieldCheck()
         m.submodules.placement = placement = Placement(self.config)
         m.submodules.walks = walks = Walks(self.config)

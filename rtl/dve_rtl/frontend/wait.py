@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import INST_WORD_LEN, REGISTER_OPERAND, REGISTERS, WaitMode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.structs import EVENTS, HEADER
 from dve_golden.isa.types import record as make_record
 
@@ -24,6 +25,11 @@ class WaitStage(wiring.Component):
     that it sees what they left. A record of reason 1 or 2, or whose wait mode is illegal, does
     not wait. Latency: none without a wait; with one, at least 2 clocks after the condition holds.
 
+    Parameters
+    ----------
+    generation : Generation
+        Whose opcodes.
+
     Members
     -------
     i, o : In, Out(stream.Signature(GatheredRecord))
@@ -39,20 +45,26 @@ class WaitStage(wiring.Component):
         What is waited for.
     """
 
-    i: In(stream.Signature(GatheredRecord))
-    o: Out(stream.Signature(GatheredRecord))
-    retired: In(1)
-    register_index: Out(6)
-    register_value: In(32)
-    holds: Out(1)
-    wait: Out(Wait)
-    test: Out(1)
-    met: In(1)
-    status: Out(Waiting)
+    def __init__(self, generation: Generation = Generation.CAYMAN):
+        self.generation = generation
+        super().__init__(
+            {
+                "i": In(stream.Signature(GatheredRecord)),
+                "o": Out(stream.Signature(GatheredRecord)),
+                "retired": In(1),
+                "register_index": Out(6),
+                "register_value": In(32),
+                "holds": Out(1),
+                "wait": Out(Wait),
+                "test": Out(1),
+                "met": In(1),
+                "status": Out(Waiting),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.dispatch = dispatch = Dispatch()
+        m.submodules.dispatch = dispatch = Dispatch(self.generation)
         prefix = data.View(layout_of(_PREFIX), self.i.p.record[: _PREFIX.bits])
         events = prefix.events
         from_register = (events.wait_mode & REGISTER_OPERAND).any()

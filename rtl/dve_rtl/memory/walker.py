@@ -26,7 +26,7 @@ class Walker(wiring.Component):
         Go to the first element.
     step : In(1)
         Go to the next element.
-    offset : Out(18)
+    offset : Out(19)
         Byte in partition of the current element.
     last : Out(1)
         The current element is the last of the walk.
@@ -55,7 +55,6 @@ class Walker(wiring.Component):
         for d in range(rank):
             moves = self.step & ~self.load & ~ends[d] & Cat(*ends[:d], Const(1)).all()
             target = Signal(OFFSET, name=f"target_{d}")
-            # (step << 2) needs 18 bits, the width of an offset.
             m.d.comb += target.eq(run[d] + (self.walk.step[d] << log2_bytes(self.walk.dtype)))
             with m.If(moves):
                 m.d.sync += index[d].eq(index[d] + 1)

@@ -7,7 +7,7 @@ from amaranth.sim import Simulator
 from dve_golden.isa.enums import Dtype
 from dve_rtl.memory.walker import Walker
 
-OFFSET_MASK = (1 << 18) - 1
+OFFSET_MASK = (1 << 19) - 1
 
 
 def expected(offset, size, steps, counts):
