@@ -8,7 +8,8 @@ import pytest
 from benches.configs import SMALL
 from dve_cosim.build import build
 from dve_cosim.errors import WaitError
-from dve_cosim.generator import with_events
+from dve_cosim.events import with_events
+from dve_cosim.reference import machine_of
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.session import run_program
 from dve_cosim.workloads import Workload, random_programs
@@ -16,7 +17,6 @@ from dve_cosim.wrapper import SIM_TOP
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Opcode, UpdateMode, WaitMode
 from dve_golden.isa.text import split_records
-from dve_golden.machine import Machine
 
 CONFIG = SMALL[4]
 
@@ -35,7 +35,7 @@ def test_random_waits_and_updates(pauses):
             4
         )  # for the register forms; the generator takes the first ones
         state.events[:] = rng.integers(0, 2, 256)
-        machine = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
+        machine = machine_of(CONFIG)
         state.copy_into(machine)
         programs = [with_events(rng, split_records(p), machine) for p in programs]
         modes |= {byte for p in programs for r in split_records(p) for byte in (r[4], r[6] + 256)}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
 import numpy as np
 from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.memory.address import Geometry
 
+from dve_cosim.crossing import Crossing
 from dve_cosim.generator import ProgramGenerator
 from dve_cosim.workloads import work_of
 
@@ -22,36 +26,82 @@ _FAR_STEPS = (-0x8000, 0x7FFF, -0x4000, 0x4000)
 """Steps of a dimension that is not walked; what they would reach is in no memory."""
 
 
+@dataclass(frozen=True)
+class Slot:
+    """A legal record, and whether another one takes its place."""
+
+    record: bytes
+    is_altered: bool
+
+
+_SHARE_AIMED = 0.4
+"""Of the records that stay legal: those that are what the next crossing wants."""
+
+
 class CornerGenerator(ProgramGenerator):
     """Legal programs; see `ProgramGenerator`.
 
-    On top of it: one element, or all that the work allows in one dimension; the steps that cross
-    the whole partition, and extreme steps of dimensions of count 1.
+    On top of it: all that the work allows in one dimension; the steps that cross the whole
+    partition, extreme steps of dimensions of count 1, and every crossing in turn.
+
+    Parameters
+    ----------
+    rng, geometry, registers
+        As for `ProgramGenerator`.
+    aims : iterator of Crossing
+        What instructions shall be, one after the other.
     """
 
-    def __init__(self, rng: np.random.Generator, geometry: Geometry, registers: np.ndarray):
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        geometry: Geometry,
+        registers: np.ndarray,
+        *,
+        aims: Iterator[Crossing],
+    ):
         super().__init__(rng, geometry, registers)
+        self._aims = aims
         self._left = 0
         self._channels_chosen = 1
 
-    def program(self, instructions: int) -> bytes:
-        """At most ``instructions`` records, of no more than `MOST_WORK` together."""
+    def slots(self, instructions: int, *, altered: float) -> list[Slot]:
+        """At most ``instructions`` records, of no more than `MOST_WORK` together.
+
+        Parameters
+        ----------
+        instructions : int
+        altered : float
+            Share of the records that the caller will put others in the place of.
+        """
         self._left = MOST_WORK
-        records = []
-        while len(records) < instructions and self._left >= _SMALLEST_WORK:
-            record = super().program(1)
-            self._left -= work_of(record)
-            records.append(record)
-        return b"".join(records)
+        slots = []
+        while len(slots) < instructions and self._left >= _SMALLEST_WORK:
+            slot = self._slot(is_altered=bool(self.rng.random() < altered))
+            self._left -= work_of(slot.record)
+            slots.append(slot)
+        return slots
+
+    def _slot(self, *, is_altered: bool) -> Slot:
+        if not is_altered and self.rng.random() < _SHARE_AIMED:
+            aim = next(self._aims, None)
+            if aim is not None:
+                return Slot(self.legal(lambda: self.tensors(aim)), is_altered)
+        return Slot(self.program(1), is_altered)
 
     def long_program(self) -> bytes:
         """One instruction of `LONGEST` elements in one dimension, on one channel."""
         self._left = LONGEST
         makers = (self.grad_accumulate, self.grad_accumulate2, self.back_prop)
         while True:
-            record = self._legal(self._pick(makers))
+            record = self.legal(self.pick(makers))
             if work_of(record) == LONGEST:
                 return record
+
+    def tensors(self, crossing: Crossing) -> bytes:
+        if self._is_long:  # too many elements to choose places that meet in a given way
+            crossing = replace(crossing, aliasing={})
+        return super().tensors(crossing)
 
     @property
     def _is_long(self) -> bool:
@@ -63,25 +113,22 @@ class CornerGenerator(ProgramGenerator):
 
     def _counts(self) -> tuple[int, int, int]:
         most = self._left // self._channels_chosen
-        style = self.rng.random()
-        if self._is_long or style < 0.08:
+        if self._is_long or self.rng.random() < 0.08:
             return self._along_one_dimension(most)
-        if style < 0.3:
-            return 1, 1, 1
         self.max_elements = most
         return super()._counts()
 
     def _along_one_dimension(self, count: int) -> tuple[int, int, int]:
         counts = [1, 1, 1]
-        counts[self._below(3)] = count
+        counts[self.below(3)] = count
         return counts[0], counts[1], counts[2]
 
     def _step(self, count: int) -> int:
         across = self.geometry.sbuf_active // 4 - 1
         if count == 1:
-            return self._pick((*_FAR_STEPS, super()._step(count), super()._step(count)))
+            return self.pick((*_FAR_STEPS, super()._step(count), super()._step(count)))
         if count == 2 and self.rng.random() < 0.2:
-            return self._pick((across, -across))
+            return self.pick((across, -across))
         if count > self.geometry.sbuf_active:  # any other step leaves the partition
             return 0
         return super()._step(count)

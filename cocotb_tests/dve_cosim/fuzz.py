@@ -14,11 +14,12 @@ from dve_golden.isa.text import split_records
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.case import Case
-from dve_cosim.coverage import Bin, bin_of, features
+from dve_cosim.coverage import Bin, observe
 from dve_cosim.fuzz_batch import PROGRAMS, Batch, make_batch
 from dve_cosim.progress import Progress, silent
+from dve_cosim.reachable import reachable_bins, unreachable_counts
+from dve_cosim.reference import geometry_of
 from dve_cosim.scoreboard import Failure, Runner, first_failure, mismatch
-from dve_cosim.workloads import geometry_of
 
 BATCHES_PER_RUN = 8
 """Of one simulator: enough to forget how long it takes to start, few enough for its files."""
@@ -60,6 +61,16 @@ class FuzzResult:
     failure: Failure | None = None
 
     @property
+    def reachable(self) -> frozenset[Bin]:
+        """Every bin that a campaign of this configuration can hit."""
+        return reachable_bins(geometry_of(self.config).generation)
+
+    @property
+    def missed(self) -> frozenset[Bin]:
+        """Those of them that this one has not hit."""
+        return self.reachable - self.bins.keys()
+
+    @property
     def name(self) -> str:
         """Of the failing case: the seed and the batch, which make it again."""
         return f"fuzz_{self.seed}_{self.batch}"
@@ -82,8 +93,9 @@ class FuzzResult:
         self.programs += len(batch.programs)
         self.instructions += len(records)
         for record in records:
-            self.bins[bin_of(record, registers, geometry)] += 1
-            self.features.update(features(record, registers, geometry))
+            which, names = observe(record, registers, geometry)
+            self.bins[which] += 1
+            self.features.update(names)
 
     def described(self) -> dict[str, Any]:
         """For JSON."""
@@ -107,6 +119,8 @@ class FuzzResult:
                     {**which._asdict(), "count": count}
                     for which, count in sorted(self.bins.items())
                 ],
+                "missed": [which._asdict() for which in sorted(self.missed)],
+                "unreachable": unreachable_counts(geometry_of(self.config).generation),
                 "features": dict(sorted(self.features.items())),
             },
         }
@@ -120,6 +134,7 @@ def fuzz(
     illegal: float,
     suspect: Runner,
     reference: Runner,
+    first_batch: int = 0,
     seconds: float | None = None,
     progress: Progress = silent,
 ) -> FuzzResult:
@@ -139,6 +154,8 @@ def fuzz(
         See `make_batch`.
     suspect, reference : Runner
         The two sides.
+    first_batch : int
+        Leave out the batches before that.
     seconds : float, optional
         Wall time after which no further batch is compared.
     progress : callable
@@ -146,7 +163,7 @@ def fuzz(
     """
     result = FuzzResult(seed, config, illegal)
     start = time.monotonic()
-    batches = _batches(seed, count, config, illegal)
+    batches = _batches(seed, first_batch, count, config, illegal)
     while result.failure is None and (run := _take(batches, BATCHES_PER_RUN)):
         states = {index: batch.state for index, batch in enumerate(run)}
         joined = [batch.joined for batch in run]
@@ -166,9 +183,12 @@ def fuzz(
     return result
 
 
-def _batches(seed: int, count: int | None, config: EngineConfig, illegal: float) -> Iterator[Batch]:
-    for number in numbers():
-        left = PROGRAMS if count is None else min(PROGRAMS, count - number * PROGRAMS)
+def _batches(
+    seed: int, first: int, count: int | None, config: EngineConfig, illegal: float
+) -> Iterator[Batch]:
+    for number in numbers(first):
+        done = (number - first) * PROGRAMS
+        left = PROGRAMS if count is None else min(PROGRAMS, count - done)
         if left <= 0:
             return
         batch = make_batch(seed, number, config=config, illegal=illegal)

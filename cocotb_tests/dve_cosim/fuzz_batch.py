@@ -8,16 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.enums import EVENTS, SEMAPHORES, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine
+from dve_golden.memory.address import Geometry
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
-from dve_cosim.corners import MOST_WORK, CornerGenerator
-from dve_cosim.generator import executed, with_events
+from dve_cosim.corners import MOST_WORK, CornerGenerator, Slot
+from dve_cosim.crossing import Crossing
+from dve_cosim.events import executed, with_events
+from dve_cosim.long_programs import long_programs
 from dve_cosim.mutants import mutants
+from dve_cosim.reachable import reachable_crossings
+from dve_cosim.reference import geometry_of, machine_of
 from dve_cosim.state import ArchState
-from dve_cosim.workloads import geometry_of, random_state, work_of
+from dve_cosim.workloads import random_state, work_of
 
 PROGRAMS = 64
 """Of a batch; they run one after the other on one state."""
@@ -25,8 +31,12 @@ PROGRAMS = 64
 MOST_INSTRUCTIONS = 8
 """Of a program."""
 
+AIMS = 64
+"""Crossings that a batch is sure to hold, if it has so many legal instructions."""
+
 LONG_EVERY = 100
-"""One program in so many is a single long instruction."""
+"""One program in so many is long: the first ones are those of `long_programs`, then random ones of
+a single instruction."""
 
 _SHARES_OF_SPECIALS = (0.0, 0.02, 0.02, 0.3)
 """Of NaN, infinities, subnormals and any bits among the words of a state."""
@@ -74,60 +84,74 @@ def make_batch(seed: int, number: int, *, config: EngineConfig, illegal: float) 
     state = random_state(rng, config, special=rng.choice(_SHARES_OF_SPECIALS))
     state.semaphores[:] = rng.integers(-2, 4, SEMAPHORES).astype(np.uint32)
     state.events[:] = rng.integers(0, 2, EVENTS)
-    generator = CornerGenerator(rng, geometry_of(config), state.registers)
-    first = number * PROGRAMS
-    legal = [
-        generator.long_program()
-        if at % LONG_EVERY == LONG_EVERY - 1
-        else generator.program(int(rng.integers(1, MOST_INSTRUCTIONS + 1)))
-        for at in range(first, first + PROGRAMS)
+    geometry = geometry_of(config)
+    generator = CornerGenerator(
+        rng, geometry, state.registers, aims=_aims(seed, number, geometry.generation)
+    )
+    programs = [
+        _long(generator, at // LONG_EVERY)
+        if is_long(at)
+        else generator.slots(int(rng.integers(1, MOST_INSTRUCTIONS + 1)), altered=illegal)
+        for at in range(number * PROGRAMS, (number + 1) * PROGRAMS)
     ]
     # Fills registers that are free: before the machine takes the state.
-    makes = mutants(rng, b"".join(legal), state.registers, keep=generator.registers_used)
-    slots = _altered(rng, legal, makes, illegal, registers=state.registers, config=config)
-    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    legal = b"".join(slot.record for slots in programs for slot in slots)
+    makes = mutants(
+        rng, legal, state.registers, keep=generator.registers_used, generation=geometry.generation
+    )
+    programs = [_altered(slots, makes, state.registers, geometry) for slots in programs]
+    machine = machine_of(config)
     state.copy_into(machine)
-    return Batch(number, state, [b"".join(_settled(rng, program, machine)) for program in slots])
+    return Batch(number, state, [b"".join(_settled(rng, slots, machine)) for slots in programs])
+
+
+def is_long(program: int) -> bool:
+    """Whether the program of this number, over all batches, is a long one."""
+    return program % LONG_EVERY == LONG_EVERY - 1
+
+
+def _long(generator: CornerGenerator, index: int) -> list[Slot]:
+    known = list(long_programs(generator.geometry.generation).values())
+    program = known[index] if index < len(known) else generator.long_program()
+    return [Slot(record, False) for record in split_records(program)]
+
+
+def _aims(seed: int, batch: int, generation: Generation) -> Iterator[Crossing]:
+    """What instructions of a batch shall be: batch by batch every crossing, then all once more."""
+    crossings = reachable_crossings(generation)
+    lap, first = divmod(batch * AIMS, len(crossings))
+    order = np.random.default_rng([seed, lap]).permutation(len(crossings))
+    return (crossings[index] for index in order[first : first + AIMS])
 
 
 def _altered(
-    rng: np.random.Generator,
-    programs: list[bytes],
+    slots: list[Slot],
     makes: Iterator[bytes],
-    share: float,
-    *,
     registers: NDArray[np.uint32],
-    config: EngineConfig,
-) -> list[list[tuple[bytes, bool]]]:
-    """The records of each program with whether they are altered: a share of them, by ``makes``."""
-    geometry = geometry_of(config)
+    geometry: Geometry,
+) -> list[Slot]:
+    """The records of a program with others, by ``makes``, in the place of those to be altered."""
 
     def work(record: bytes) -> int:
         verdict = validate(record, registers=registers, geometry=geometry)
         return work_of(record) if verdict.reason is Reason.NONE else 0
 
-    slots = []
-    for program in programs:
-        spent = sum(map(work_of, split_records(program)))
-        is_long = spent > MOST_WORK  # too few of them to spoil any
-        slot = []
-        for record in split_records(program):
-            altered = rng.random() < share and not is_long
-            if altered:
-                spent -= work_of(record)
-                record = next(made for made in makes if spent + work(made) <= MOST_WORK)
-                spent += work(record)
-            slot.append((record, altered))
-        slots.append(slot)
-    return slots
+    spent = sum(work_of(slot.record) for slot in slots)
+    done = []
+    for slot in slots:
+        if slot.is_altered:
+            spent -= work_of(slot.record)
+            record = next(made for made in makes if spent + work(made) <= MOST_WORK)
+            spent += work(record)
+            slot = Slot(record, True)
+        done.append(slot)
+    return done
 
 
-def _settled(
-    rng: np.random.Generator, slots: list[tuple[bytes, bool]], machine: Machine
-) -> Iterator[bytes]:
+def _settled(rng: np.random.Generator, slots: list[Slot], machine: Machine) -> Iterator[bytes]:
     """The records with waits and updates, none of which waits in vain."""
-    for record, altered in slots:
-        if altered or rng.random() >= _SHARE_OF_EVENTS:
-            yield executed(record, machine)
+    for slot in slots:
+        if slot.is_altered or rng.random() >= _SHARE_OF_EVENTS:
+            yield executed(slot.record, machine)
         else:
-            yield with_events(rng, [record], machine)
+            yield with_events(rng, [slot.record], machine)

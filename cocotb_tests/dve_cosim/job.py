@@ -12,6 +12,7 @@ import struct
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 
 JOB = "job.json"
@@ -60,7 +61,9 @@ class Job:
     def load(cls, folder: Path) -> "Job":
         """Read ``job.json``."""
         values = json.loads((folder / JOB).read_text())
-        return cls(**values | {"config": EngineConfig(**values["config"])})
+        config = values["config"]
+        config["generation"] = Generation(config["generation"])
+        return cls(**values | {"config": EngineConfig(**config)})
 
 
 def program_file(index: int) -> str:

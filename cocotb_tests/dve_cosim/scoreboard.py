@@ -2,7 +2,8 @@
 
 A failing batch is shrunk to the first instruction that fails on its own. If there is none, because
 it takes instructions that overlap in the pipeline, it is shrunk on both sides: to the shortest
-prefix that still fails, then to the shortest tail of that prefix, from the golden state before it.
+prefix that still fails, then to the shortest tail of that prefix, from the golden state before it,
+and then by each instruction in between that it fails without.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any
 
 from dve_golden.isa.enums import RECORD_BYTES, Reason
 from dve_golden.isa.text import format_instruction, split_records
-from dve_golden.machine import Machine
+from dve_golden.machine import WaitingError
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.compare import differences
 from dve_cosim.errors import EngineError, WaitError
+from dve_cosim.reference import machine_of
 from dve_cosim.session import run_batches
 from dve_cosim.state import ArchState
 
@@ -57,7 +59,7 @@ def golden(
     programs: Sequence[bytes], states: Mapping[int, ArchState], *, config: EngineConfig
 ) -> Outcomes:
     """The outcomes on the golden machine; see `Runner`."""
-    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    machine = machine_of(config)
     for index, program in enumerate(programs):
         if index in states:
             states[index].copy_into(machine)
@@ -198,7 +200,31 @@ def _shrink(failure: Failure, *, suspect: Runner, reference: Runner) -> Failure:
     states = list(chain([failure.state], (step.state for step in steps)))
     starts = range(end - 1, 0, -1)
     tails = [b"".join(records[start:end]) for start in starts]
-    return _first(tails, [states[start] for start in starts], suspect, reference) or shortest
+    tail = _first(tails, [states[start] for start in starts], suspect, reference) or shortest
+    return _thinned(tail, suspect, reference)
+
+
+def _thinned(failure: Failure, suspect: Runner, reference: Runner) -> Failure:
+    """Without every instruction but first and last that the failure does not take."""
+    while True:
+        records = split_records(failure.program)
+        thinner = [
+            b"".join((*records[:drop], *records[drop + 1 :])) for drop in range(1, len(records) - 1)
+        ]
+        # A wait may have been for what the instruction that is left out does.
+        thinner = [program for program in thinner if _ends(program, failure.state, reference)]
+        found = _first(thinner, [failure.state] * len(thinner), suspect, reference)
+        if found is None:
+            return failure
+        failure = found
+
+
+def _ends(program: bytes, state: ArchState, reference: Runner) -> bool:
+    try:
+        list(reference([program], {0: state}))
+    except WaitingError:
+        return False
+    return True
 
 
 def _first_alone(

@@ -1,8 +1,9 @@
 """The tables that ``dve fuzz`` prints."""
 
 from collections import Counter
+from collections.abc import Collection
 
-from dve_cosim.coverage import ALL_TYPES
+from dve_cosim.coverage import Bin
 from dve_cosim.fuzz import FuzzResult
 from dve_golden.isa.enums import Opcode, Reason
 from dve_golden.isa.notation import MNEMONICS
@@ -21,9 +22,8 @@ def print_result(result: FuzzResult, on: str) -> None:
         counts = _counts(result, field)
         listed = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
         console.print(f"{title}: {listed}", markup=False)
-    missing = [reason.name for reason in Reason if reason.name not in _counts(result, "reason")]
-    if missing:
-        console.print(f"never: {', '.join(missing)}", markup=False)
+    if never := _never(result):
+        console.print(f"never: {', '.join(never)}", markup=False)
     rate = result.programs / result.seconds if result.seconds else 0.0
     console.print(
         f"seed {result.seed}: {result.programs:,} programs, {result.instructions:,} instructions "
@@ -46,6 +46,16 @@ def _counts(result: FuzzResult, field: str) -> Counter[str]:
     return counts
 
 
+def _never(result: FuzzResult) -> list[str]:
+    """Values of one field that some bin could have had, and none has."""
+    return [
+        value
+        for field in ("reason", "memory", "aliasing")
+        for value in sorted({getattr(which, field) for which in result.missed})
+        if value not in {getattr(which, field) for which in result.bins}
+    ]
+
+
 def _by_opcode(result: FuzzResult) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("coverage")
@@ -54,21 +64,31 @@ def _by_opcode(result: FuzzResult) -> Table:
     labels = {opcode.name: MNEMONICS[opcode] for opcode in Opcode} | {"unknown": "unknown opcode"}
     for name, label in labels.items():
         bins = {which: count for which, count in result.bins.items() if which.opcode == name}
-        legal = [which for which in bins if which.reason == Reason.NONE.name]
-        executed = sum(bins[which] for which in legal)
-        distinct = {
-            field: len({getattr(which, field) for which in legal} - {"-"})
-            for field in ("types", "memory", "aliasing")
-        }
-        types = f"{distinct['types']} of {len(ALL_TYPES[name])}" if name in ALL_TYPES else "-"
+        reachable = {which for which in result.reachable if which.opcode == name}
+        executed = sum(count for which, count in bins.items() if _is_legal(which))
         table.add_row(
             label,
             f"{executed:,}",
             f"{sum(bins.values()) - executed:,}",
-            str(len({which.reason for which in bins} - {Reason.NONE.name})),
-            types,
-            str(distinct["memory"] or "-"),
-            str(distinct["aliasing"] or "-"),
-            f"{len(bins):,}",
+            _share(
+                {which.reason for which in bins if not _is_legal(which)},
+                {which.reason for which in reachable if not _is_legal(which)},
+            ),
+            *(
+                _share(
+                    {getattr(which, field) for which in bins} - {"-"},
+                    {getattr(which, field) for which in reachable} - {"-"},
+                )
+                for field in ("types", "memory", "aliasing")
+            ),
+            _share(bins.keys(), reachable),
         )
     return table
+
+
+def _is_legal(which: Bin) -> bool:
+    return which.reason == Reason.NONE.name
+
+
+def _share(hit: Collection[object], reachable: Collection[object]) -> str:
+    return f"{len(hit)}/{len(reachable)}" if reachable else "-"

@@ -40,7 +40,7 @@ def test_no_difference(dve, tmp_path):
     rows = {
         line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line.split()
     }
-    assert rows["param_load"][3:6] == ["3", "of", "3"]
+    assert rows["param_load"][3:6] == ["3/3", "2/2", "-"]
     document = json.loads(report.read_text())
     assert document["on"] == "golden"
     assert (document["seed"], document["programs"], document["differences"]) == (0, 64, 0)

@@ -8,7 +8,7 @@ from dve_cosim.generator import ProgramGenerator, random_memories
 from dve_cosim.scoreboard import Outcome, first_failure, golden, mismatch
 from dve_cosim.state import ArchState
 from dve_golden.isa.enums import Opcode
-from dve_golden.isa.text import format_instruction, split_records
+from dve_golden.isa.text import assemble, format_instruction, split_records
 from dve_golden.memory.address import Geometry
 from dve_rtl.config import EngineConfig
 
@@ -75,9 +75,31 @@ def test_a_failure_of_two_instructions_keeps_both(programs):
     )
     assert failure is not None
     records = split_records(failure.program)
-    assert loads_ram_twice(records)
-    assert not loads_ram_twice(records[1:])
-    assert not loads_ram_twice(records[:-1])
+    assert [record[0] for record in records] == [Opcode.LOAD_PARAMETER_RAM] * 2
+
+
+def test_what_a_later_wait_is_for_is_kept():
+    program = assemble(
+        """
+        load_parameter_ram addr=sbuf[0:0x0]:fp32 first_entry=1 entry_count=1
+        nop
+        event_semaphore update=sem_inc_complete:3
+        nop wait=sem_ge_imm:3 value=1
+        load_parameter_ram addr=sbuf[0:0x0]:fp32 first_entry=2 entry_count=1
+        """
+    )
+    failure = first_failure(
+        [program],
+        {0: ArchState.reset(CONFIG)},
+        suspect=partial(corrupted, loads_ram_twice),
+        reference=reference,
+    )
+    assert failure is not None
+    records = split_records(program)
+    assert split_records(failure.program) in (
+        [records[0], records[4]],  # the waiting NOP went first, then what it waited for
+        [records[0], records[2], records[3], records[4]],
+    )
 
 
 def test_a_failure_that_needs_history_is_kept_whole(programs):

@@ -1,9 +1,9 @@
 """Which opcodes each generation of the engine knows (isa_common.md 0.2, 1.7)."""
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Generation(Enum):
+class Generation(StrEnum):
     """Code names, oldest first."""
 
     SUNDA = "sunda"

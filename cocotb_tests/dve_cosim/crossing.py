@@ -1,0 +1,51 @@
+"""What an instruction with two sources and a destination can be, as far as coverage tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dve_golden.isa.enums import DTYPE_BYTES, Dtype, Opcode, Reason
+
+from dve_cosim.aliasing import Alias
+from dve_cosim.coverage import Bin, arrow, memory_name
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One combination, within reach or not.
+
+    Parameters
+    ----------
+    opcode : Opcode
+    types : dict of str to Dtype
+        Of ``src0``, ``src1`` and ``dst``.
+    psum : dict of str to bool
+        Which of them lie in PSUM.
+    aliasing : dict of str to Alias
+        What ``src0`` and ``src1`` have to do with the destination; empty if that is not said.
+    """
+
+    opcode: Opcode
+    types: dict[str, Dtype]
+    psum: dict[str, bool]
+    aliasing: dict[str, Alias]
+
+    @property
+    def bin(self) -> Bin:
+        """The bin of its instructions."""
+        return Bin(
+            self.opcode.name,
+            Reason.NONE.name,
+            arrow({name: dtype.name for name, dtype in self.types.items()}),
+            arrow({name: memory_name(psum) for name, psum in self.psum.items()}),
+            ",".join(self.aliasing.values()),
+        )
+
+    @property
+    def sums(self) -> bool:
+        """Its destination is three sums, not one element for each of the sources."""
+        return self.opcode is not Opcode.BATCH_NORM_BACK_PROP
+
+    def same_size(self, name: str) -> bool:
+        """Whether a source has elements as long as the destination's."""
+        return DTYPE_BYTES[self.types[name]] == DTYPE_BYTES[self.types["dst"]]

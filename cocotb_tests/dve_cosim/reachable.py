@@ -1,0 +1,125 @@
+"""Which bins of the coverage can be hit at all, and why the others cannot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
+
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    FLOAT_DTYPES,
+    RESULT_DTYPES,
+    SOURCE_DTYPES,
+    Dtype,
+    Opcode,
+    Reason,
+)
+from dve_golden.isa.generations import Generation
+
+from dve_cosim.aliasing import Alias
+from dve_cosim.coverage import Bin, memory_name
+from dve_cosim.crossing import Crossing
+from dve_cosim.places import has_psum
+
+_BOTH = (Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2)
+_HEADER = {Reason.LENGTH, Reason.WAIT, Reason.UPDATE}
+_WALK = {
+    Reason.DTYPE, Reason.ALIGNMENT, Reason.REGION, Reason.PARTITION, Reason.COUNT_ZERO,
+    Reason.ADDRESSING_MODE, Reason.WALK,
+}  # fmt: skip
+_PAIR = {Reason.COUNT_MISMATCH, Reason.SOURCE_PLACEMENT}
+_LOAD = {Reason.COUNT_MISMATCH, Reason.RESERVED, Reason.IMMEDIATE}
+
+BREAKABLE: dict[str, frozenset[Reason]] = {
+    "unknown": frozenset({Reason.OPCODE}),
+    **{opcode.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.IMMEDIATE}) for opcode in _BOTH},
+    Opcode.BATCH_NORM_BACK_PROP.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.OPERATOR}),
+    Opcode.BATCH_NORM_PARAM_LOAD.name: frozenset(_HEADER | _WALK | _LOAD),
+    Opcode.BATCH_NORM_PARAM_LOAD2.name: frozenset(_HEADER | _WALK | _LOAD),
+    Opcode.LOAD_PARAMETER_RAM.name: frozenset(
+        _HEADER | _WALK | {Reason.RESERVED, Reason.IMMEDIATE}
+    ),
+    Opcode.EVENT_SEMAPHORE.name: frozenset(_HEADER | {Reason.RESERVED}),
+    Opcode.NOP.name: frozenset(_HEADER | {Reason.RESERVED}),
+}
+"""By opcode, the reasons for which its struct has a field; every other one is out of reach."""
+
+
+UNREACHABLE: dict[str, Callable[[Crossing], bool]] = {
+    "both sources in PSUM: source placement": lambda c: c.psum["src0"] and c.psum["src1"],
+    "a result in PSUM whose elements have not 4 bytes: region": lambda c: (
+        c.psum["dst"] and DTYPE_BYTES[c.types["dst"]] != 4
+    ),
+    "operands in two memories have no byte in common": lambda c: any(
+        c.psum[name] != c.psum["dst"] and alias is not Alias.APART
+        for name, alias in c.aliasing.items()
+    ),
+    "in place are only elements of one size": lambda c: any(
+        alias is Alias.IN_PLACE and not c.same_size(name) for name, alias in c.aliasing.items()
+    ),
+    "sums are written when all has been read": lambda c: (
+        c.sums and not {Alias.IN_PLACE, Alias.FEEDS}.isdisjoint(c.aliasing.values())
+    ),
+}
+"""Why a combination is out of reach, and of which ones that is true."""
+
+
+def crossings() -> Iterator[Crossing]:
+    """Every combination of opcode, types, memories and aliasing, in reach or not."""
+    names = ("src0", "src1", "dst")
+    for opcode in (*_BOTH, Opcode.BATCH_NORM_BACK_PROP):
+        results = FLOAT_DTYPES if opcode in _BOTH else RESULT_DTYPES
+        for types, psum, aliasing in product(
+            product(sorted(SOURCE_DTYPES), sorted(SOURCE_DTYPES), sorted(results)),
+            product((False, True), repeat=3),
+            product(Alias, repeat=2),
+        ):
+            yield Crossing(
+                opcode,
+                dict(zip(names, types, strict=True)),
+                dict(zip(names, psum, strict=True)),
+                dict(zip(names, aliasing, strict=False)),
+            )
+
+
+def why_unreachable(crossing: Crossing, generation: Generation) -> str:
+    """The rule that keeps a combination out of reach; empty if it is within."""
+    if not has_psum(generation) and any(crossing.psum.values()):
+        return f"{generation.value} has no PSUM"
+    return next((rule for rule, holds in UNREACHABLE.items() if holds(crossing)), "")
+
+
+def unreachable_counts(generation: Generation) -> dict[str, int]:
+    """How many combinations are out of reach, by the first rule that says so."""
+    rules = (why_unreachable(crossing, generation) for crossing in crossings())
+    return dict(Counter(rule for rule in rules if rule))
+
+
+@cache
+def reachable_crossings(generation: Generation) -> tuple[Crossing, ...]:
+    """Every combination that some instruction can be."""
+    return tuple(crossing for crossing in crossings() if not why_unreachable(crossing, generation))
+
+
+@cache
+def reachable_bins(generation: Generation) -> frozenset[Bin]:
+    """Every bin that some program can hit."""
+    legal = Reason.NONE.name
+    memories = [memory_name(psum) for psum in (False, True) if has_psum(generation) or not psum]
+    loads = {
+        Opcode.BATCH_NORM_PARAM_LOAD: FLOAT_DTYPES,
+        Opcode.BATCH_NORM_PARAM_LOAD2: FLOAT_DTYPES,
+        Opcode.LOAD_PARAMETER_RAM: {Dtype.FP32},
+    }
+    bins = {crossing.bin for crossing in reachable_crossings(generation)}
+    bins |= {
+        Bin(opcode.name, legal, dtype.name, memory)
+        for opcode, dtypes in loads.items()
+        for dtype in dtypes
+        for memory in memories
+    }
+    bins |= {Bin(opcode.name, legal) for opcode in (Opcode.EVENT_SEMAPHORE, Opcode.NOP)}
+    bins |= {Bin(name, reason.name) for name, reasons in BREAKABLE.items() for reason in reasons}
+    return frozenset(bins)
