@@ -1,12 +1,13 @@
 """Bench of the host and register ports of the whole engine."""
 
 import random
+from pathlib import Path
 
 import cocotb
 import numpy as np
 from benches.configs import BENCH as CONFIG
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, RisingEdge
 from dve_cosim.compare import differences
 from dve_cosim.driver import (
     NO_PAUSES,
@@ -16,16 +17,17 @@ from dve_cosim.driver import (
     RegisterPort,
     random_pauses,
 )
-from dve_cosim.reference import machine_of
-from dve_cosim.state import ArchState
+from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.workloads import random_state, random_words
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import REGISTERS, Dtype, ImmSrc, Opcode
+from dve_golden.machine import Machine
 from dve_rtl.host import Space
 
 LANES, ROWS = CONFIG.lanes, CONFIG.groups
 ROW_BYTES = 8 * LANES
+ROW_BYTES_OF = {"sbuf": CONFIG.sbuf_bytes, "psum": CONFIG.psum_bytes}
 PSUM = 0x200_0000
 FIELDS = 5
 
@@ -47,7 +49,7 @@ class Bench:
         self.registers = RegisterPort(dut, request_pauses=pauses("register"))
         self.records = RecordSource(dut, CONFIG)
         self.completions = CompletionSink(dut)
-        self.expected = machine_of(CONFIG)
+        self.expected = Machine(sbuf_bytes=CONFIG.sbuf_bytes, psum_bytes=CONFIG.psum_bytes)
 
     async def start(self):
         dut = self.dut
@@ -78,33 +80,54 @@ class Bench:
         target = self.view(space, row, word)
         target[...] = np.where(bits.reshape(LANES, 8), data, target)
 
-    async def fill(self, state):
-        """Write a whole state through the host port."""
+    async def fill(self, state, *, by_host=False):
+        """Load a whole state; the memories as images, unless they go through the host port."""
         state.copy_into(self.expected)
-        for space in (Space.SBUF, Space.PSUM):
-            for row in range(ROWS):
-                for word in range(self.words(space)):
-                    data = self.view(space, row, word).tobytes()
-                    await self.host.write(space, row, word, data)
+        if by_host:
+            for space in (Space.SBUF, Space.PSUM):
+                for row in range(ROWS):
+                    for word in range(self.words(space)):
+                        data = self.view(space, row, word).tobytes()
+                        await self.host.write(space, row, word, data)
+        else:
+            for name, row_bytes in ROW_BYTES_OF.items():
+                image, memory = Path(f"{name}.in"), getattr(state, name)
+                write_image(image, memory, lanes=LANES, row_bytes=row_bytes)
+            await self._pulse(self.dut.image_load)
         # What the tests before have left is unknown: everything is written.
         await self.host.write_lane_state(state.lane_state, held=inverted(state.lane_state))
         await self.host.write_parameter_ram(state.parameter_ram, held=inverted(state.parameter_ram))
         await self.registers.write_all(state.registers, held=~state.registers)
 
-    async def state(self):
-        """The whole state, read through the host port."""
+    async def _pulse(self, signal):
+        signal.value = 1
+        await RisingEdge(self.dut.clk)
+        signal.value = 0
+        await RisingEdge(self.dut.clk)
+
+    async def state(self, *, by_host=False):
+        """The whole state; the memories as images, or through the host port."""
         found = ArchState.copy_of(self.expected)
-        for space, memory in ((Space.SBUF, found.sbuf), (Space.PSUM, found.psum)):
-            words = range(self.words(space))
-            places = [(space, row, word) for row in range(ROWS) for word in words]
-            for (_, row, word), data in zip(places, await self.host.read(places), strict=True):
-                memory[row * LANES : (row + 1) * LANES, 8 * word : 8 * word + 8] = np.frombuffer(
-                    data, np.uint8
-                ).reshape(LANES, 8)
+        if by_host:
+            for space, memory in ((Space.SBUF, found.sbuf), (Space.PSUM, found.psum)):
+                await self._read_memory(space, memory)
+        else:
+            await self._pulse(self.dut.image_dump)
+            for name, row_bytes in ROW_BYTES_OF.items():
+                image = read_image(Path(f"{name}.out"), lanes=LANES, row_bytes=row_bytes)
+                getattr(found, name)[:] = image
         found.lane_state = await self.host.read_lane_state()
         found.parameter_ram = await self.host.read_parameter_ram()
         found.registers = await self.registers.read_all()
         return found
+
+    async def _read_memory(self, space, memory):
+        words = range(self.words(space))
+        places = [(space, row, word) for row in range(ROWS) for word in words]
+        for (_, row, word), data in zip(places, await self.host.read(places), strict=True):
+            memory[row * LANES : (row + 1) * LANES, 8 * word : 8 * word + 8] = np.frombuffer(
+                data, np.uint8
+            ).reshape(LANES, 8)
 
     async def run(self, program):
         """Run on both sides; every instruction is legal."""
@@ -112,8 +135,8 @@ class Bench:
         for completion in self.expected.run(program):
             assert (await self.completions.receive()).reason == completion.reason == 0
 
-    async def check(self):
-        found = differences(await self.state(), self.expected, limit=4)
+    async def check(self, *, by_host=False):
+        found = differences(await self.state(by_host=by_host), self.expected, limit=4)
         assert not found, "; ".join(map(str, found))
 
 
@@ -171,8 +194,9 @@ async def a_state_written_is_read_back(dut, share):
     await bench.start()
     state = random_state(rng, CONFIG, special=0.2)
     state.registers[:] = rng.integers(0, 1 << 32, REGISTERS, np.uint32)
-    await bench.fill(state)
+    await bench.fill(state, by_host=True)
     await bench.check()
+    await bench.check(by_host=True)
 
 
 @cocotb.test(timeout_time=10_000_000, timeout_unit="step")
