@@ -15,12 +15,20 @@ RunBench = Callable[..., None]
 def run_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunBench:
     """``run(module, top=, build_dir=, tests=)``: run a bench, all of whose tests must pass.
 
-    The number of tests is part of the call, because a bench without tests passes as well.
+    The number of tests is part of the call, because a bench without tests passes as well. Plus
+    arguments of the simulator, and environment variables, may follow.
     """
     for name in ("WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(module: str, *, top: str, build_dir: Path, tests: int, **environment: str) -> None:
+    def run(
+        module: str,
+        *plusargs: str,
+        top: str,
+        build_dir: Path,
+        tests: int,
+        **environment: str,
+    ) -> None:
         results = get_runner("verilator").test(
             test_module=f"benches.{module}",
             hdl_toplevel=top,
@@ -28,6 +36,7 @@ def run_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunBench:
             build_dir=build_dir,
             test_dir=tmp_path,
             seed=1,
+            plusargs=plusargs,
             extra_env=verilator_environment() | environment,
         )
         assert get_results(results) == (tests, 0)

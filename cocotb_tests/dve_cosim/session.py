@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +132,7 @@ def run_batches(
     most_cycles: int = 0,
     timeout: float | None = None,
     progress: Progress = silent,
-) -> Iterator[RunResult]:
+) -> Generator[RunResult, None, None]:
     """Run programs one after the other on persistent state, in one simulator.
 
     Results come as soon as they are there; the simulator runs ahead by a few programs. Closing
@@ -222,10 +222,10 @@ def _run(
     timeout: float | None,
     progress: Progress,
     build_seconds: float,
-) -> Iterator[RunResult]:
+) -> Generator[RunResult, None, None]:
     instructions = sum(map(len, programs)) // RECORD_BYTES
     progress("simulate", 0, instructions)
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         try:
             _write_inputs(folder, job, programs, states)
         except OSError as error:
@@ -239,7 +239,7 @@ def _run(
         command += [str(job.seed), RESULTS_XML, BENCH, *simulator.arguments]
         command += ["--trace", "--trace-file", str(trace)] if trace else []
         try:
-            with Child(command, cwd=folder, environment=_environment(), log=log) as child:
+            with Child(command, cwd=folder, environment=child_environment(), log=log) as child:
                 for index in range(job.programs):
                     _await_batch(
                         child,
@@ -263,7 +263,14 @@ def _run(
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
+    """A directory that is gone afterwards.
+
+    Raises
+    ------
+    CosimError
+        If there is no room for it.
+    """
     # Not TemporaryDirectory, which warns when an abandoned iterator is collected.
     try:
         folder = Path(tempfile.mkdtemp(prefix="dve-"))
@@ -275,8 +282,8 @@ def _temporary_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment() -> Mapping[str, str]:
-    """Ours, without what would change the behaviour of cocotb's runner."""
+def child_environment() -> Mapping[str, str]:
+    """Ours for a simulator, without what would change the behaviour of cocotb's runner."""
     ours = {
         name: value
         for name, value in os.environ.items()

@@ -27,6 +27,7 @@ SUBCOMMANDS = {
     "lint": "Say for each instruction whether it is legal, "
     "or the reason with field, value and rule.",
     "fuzz": "Run random programs on the RTL and the golden model until a bit differs.",
+    "mutants": "Make the engine wrong in one place at a time, and see whether the tests notice.",
     "arith": "Compare the arithmetic units with IEEE 754 in integers and with SoftFloat.",
     "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",

@@ -1,0 +1,49 @@
+"""Mutants in a real simulator: silent until selected, and then noticed."""
+
+import pytest
+from benches.configs import front_end_config
+from dve_cosim.build import build_module
+from dve_cosim.engine import FRONT_END, front_end_verilog
+from dve_cosim.mutation.instrument import PLUSARG, instrumented
+from dve_cosim.mutation.sample import sample
+from dve_cosim.mutation.sites import Mutant, sites_of
+
+BEAT_BITS = 128
+
+
+@pytest.fixture(scope="module")
+def front_end():
+    """``run(bench runner, number)`` on a front end of 40 mutants; number 1 adds to the reason."""
+    text = front_end_verilog(front_end_config(BEAT_BITS))
+    sites = sites_of(text)
+    chosen = sample(sites, count=40, seed=2)
+    # The opcode is what a completion says: no test may miss a wrong bit in it.
+    fixed = next(
+        Mutant(site, change)
+        for site in sites["dve_front_end.validator.decoder.dispatch"]
+        for change in site.changes
+        if change.operator == "constant" and "- 7'h41" in site.shown
+    )
+    others = [mutant for mutant in chosen if mutant.site != fixed.site]
+    build_dir = build_module(FRONT_END, instrumented(text, [fixed, *others], top=FRONT_END))
+
+    def run(run_bench, number):
+        run_bench(
+            "front_end",
+            f"+{PLUSARG}={number}",
+            top=FRONT_END,
+            build_dir=build_dir,
+            tests=2,
+            BEAT_BITS=str(BEAT_BITS),
+        )
+
+    return run
+
+
+def test_with_none_selected_the_design_is_what_it_was(front_end, run_bench):
+    front_end(run_bench, 0)
+
+
+def test_a_mutant_is_noticed(front_end, run_bench):
+    with pytest.raises(SystemExit):
+        front_end(run_bench, 1)

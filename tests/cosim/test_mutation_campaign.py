@@ -1,0 +1,129 @@
+"""Verdicts of a campaign, with a table in the place of the simulator."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from dve_cosim.errors import CosimError
+from dve_cosim.mutation import campaign as module
+from dve_cosim.mutation.campaign import Campaign, run_campaign
+from dve_cosim.mutation.equivalence import PROVED
+from dve_cosim.mutation.operators import Change
+from dve_cosim.mutation.records import Record
+from dve_cosim.mutation.report import Verdict
+from dve_cosim.mutation.sites import Mutant, Site
+from dve_cosim.mutation.trial import Kill
+from dve_cosim.mutation.verilog import Statement
+
+ROOT = Path(__file__).parents[2]
+
+
+def mutant(name, module="m"):
+    change = Change("stuck", "bit 0 is 1", bit=0, level=1)
+    site = Site(module, Statement("assign", 0, 1), 1, name, f"{module}\n{name}\n1", (change,))
+    return Mutant(site, change)
+
+
+class Selected:
+    runs = ()
+
+    def __init__(self, root):
+        assert root == ROOT
+
+    def order(self, module):
+        return (module,)
+
+
+@pytest.fixture
+def try_all(monkeypatch):
+    """``run(fates, records, ...)``: a campaign whose mutants meet these fates."""
+    monkeypatch.setattr(module, "Selection", Selected)
+    monkeypatch.setattr(module, "engine_verilog", lambda config: "text")
+    monkeypatch.setattr(module, "instrumented", lambda text, mutants: text)
+    monkeypatch.setattr(module, "build", lambda config, **_: None)
+
+    def run(fates, records=None, *, itself=None, proved=(), **options):
+        mutants = [mutant(name) for name in fates]
+
+        def fate(simulator, number, runs, alive):
+            if number == 0:
+                return itself
+            assert runs == ("m",)
+            outcome = fates[mutants[number - 1].site.shown]
+            return outcome(alive) if callable(outcome) else outcome
+
+        monkeypatch.setattr(module, "try_mutant", fate)
+        monkeypatch.setattr(
+            module, "is_proved", lambda text, mutant, alive: mutant.site.shown in proved
+        )
+        known = {mutant(name).id: record for name, record in (records or {}).items()}
+        return run_campaign(Campaign(mutants, known, ROOT, **options))
+
+    return run
+
+
+def test_verdicts(try_all):
+    kill = Kill("fuzz", "sbuf[0, 1]: got 0x00, expected 0x01")
+    report = try_all(
+        {"a": kill, "b": None, "c": None, "d": None, "e": None},
+        {
+            "c": Record("equivalent", "", "never read"),
+            "d": Record("explained", "", "takes 2^32 clocks"),
+        },
+        proved=("e",),
+    )
+    assert [(r.mutant.site.shown, r.verdict, r.check, r.reason) for r in report.results] == [
+        ("a", Verdict.KILLED, "fuzz", kill.message),
+        ("b", Verdict.SURVIVED, "", ""),
+        ("c", Verdict.EQUIVALENT, "", "never read"),
+        ("d", Verdict.EXPLAINED, "", "takes 2^32 clocks"),
+        ("e", Verdict.EQUIVALENT, "", PROVED),
+    ]
+    assert [result.mutant.site.shown for result in report.open] == ["b"]
+    assert report.score == 1 / 3  # a of a, b and d
+    assert report.described()["kills"] == {"fuzz": 1}
+    assert report.described()["modules"] == {
+        "m": {"killed": 1, "survived": 1, "explained": 1, "equivalent": 2}
+    }
+
+
+def test_a_record_that_a_kill_contradicts_is_open(try_all):
+    report = try_all({"a": Kill("vectors", "m")}, {"a": Record("equivalent", "", "cannot be seen")})
+    (result,) = report.open
+    assert (result.verdict, result.is_contradicted) == (Verdict.KILLED, True)
+
+
+def test_the_design_itself_must_pass(try_all):
+    with pytest.raises(CosimError, match=r"the design itself fails cycles: 9, not 8"):
+        try_all({"a": None}, itself=Kill("cycles", "9, not 8"))
+
+
+def test_no_mutant_begins_after_the_time(try_all):
+    def slow(alive):
+        time.sleep(0.3)
+        return Kill("fuzz", "m")
+
+    report = try_all(dict.fromkeys("abcdef", slow), jobs=1, seconds=0.2)
+    assert len(report.results) == 1
+    assert report.left_out == 5
+
+
+def test_a_failing_trial_ends_the_others(try_all):
+    stopped = threading.Event()
+
+    def broken(alive):
+        raise CosimError("no room left")
+
+    def endless(alive):
+        try:
+            while True:
+                alive()
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            stopped.set()
+            raise
+
+    with pytest.raises(CosimError, match="no room left"):
+        try_all({"a": endless, "b": broken})
+    assert stopped.is_set()
