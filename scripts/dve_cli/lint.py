@@ -103,16 +103,20 @@ def lint(
 
 
 def _read_registers(path: Path) -> Registers:
-    arrays = read_arrays(path)
+    names = []
+
+    def wanted(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> bool:
+        names.append(name)
+        if name == "registers" and (dtype != np.uint32 or shape != (REGISTERS,)):
+            raise UserError(
+                f"{path}: registers must be uint32 [{REGISTERS}], got {dtype} {list(shape)}"
+            )
+        return name == "registers"
+
+    arrays = read_arrays(path, wanted)
     if "registers" not in arrays:
-        raise UserError(f"{path}: no array 'registers'; it has {', '.join(arrays) or 'none'}")
-    values = arrays["registers"]
-    if values.dtype != np.uint32 or values.shape != (REGISTERS,):
-        raise UserError(
-            f"{path}: registers must be uint32 [{REGISTERS}],"
-            f" got {values.dtype} {list(values.shape)}"
-        )
-    return values
+        raise UserError(f"{path}: no array 'registers'; it has {', '.join(names) or 'none'}")
+    return arrays["registers"]
 
 
 def _geometry(sbuf_kib: int, psum_kib: int, generation: Generation) -> Geometry:

@@ -2,9 +2,7 @@
 
 import errno
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module, metadata
@@ -15,7 +13,9 @@ from dve_cosim.errors import CosimError, WaitError
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
+from dve_cli.entry import INTERRUPTED
 from dve_cli.errors import UserError
+from dve_cli.interrupts import Terminated, raised_once
 
 MARKUP = "markdown"
 
@@ -39,11 +39,8 @@ USER_ERROR = 2
 WAITING = 3
 """The program ended in a wait that nothing ends."""
 
-INTERRUPTED = 128 + 2
-"""As a shell reports a process that SIGINT ended."""
-
-TERMINATED = 128 + 15
-"""As a shell reports a process that SIGTERM ended; `timeout` sends it."""
+SIGNAL = 128
+"""Plus a signal's number: as a shell reports a process that the signal ended."""
 
 BROKEN_PIPE = 128 + 13
 """As a shell reports a process that SIGPIPE ended."""
@@ -67,7 +64,7 @@ class Subcommands(TyperGroup):
             return super().make_context(info_name, args, *rest, **extra)
 
     def invoke(self, ctx: typer.Context) -> Any:
-        with one_line_errors(ctx.command_path), terminating():
+        with one_line_errors(ctx.command_path), raised_once():
             return super().invoke(ctx)
 
 
@@ -84,27 +81,6 @@ def load(name: str) -> TyperCommand:
     command = typer.main.get_command(single)
     assert isinstance(command, TyperCommand)
     return command
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: end as after an interrupt, with nothing left running and no temporary file."""
-
-
-@contextmanager
-def terminating() -> Iterator[None]:
-    """Raise `Terminated` on SIGTERM, whose default would skip every clean-up."""
-
-    def terminate(number: int, frame: object) -> NoReturn:
-        raise Terminated
-
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -130,10 +106,12 @@ def one_line_errors(command: str) -> Iterator[None]:
         where = context.command_path if context is not None else command
         message = error.format_message().rstrip(".").replace("Value error, ", "")
         stop(f"{message}; try `{where} --help`", USER_ERROR)
-    except Terminated:
-        stop("terminated", TERMINATED)
+    except Terminated as error:
+        stop("terminated", SIGNAL + error.number)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
+    except MemoryError:
+        stop("there is not enough memory for this", USER_ERROR)
     except OSError as error:
         drop_unwritten_output()
         if error.errno == errno.EPIPE:  # the reader of our output, such as `head`, has enough

@@ -9,46 +9,29 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
-from dve_cli.arrays import npz_bytes, read_arrays
-from dve_cli.bars import progress_bars
-from dve_cli.engines import Lanes, Preset, chosen_engine
-from dve_cli.errors import UserError
-from dve_cli.files import write_together
-from dve_cli.programs import read_program
-from dve_cli.targets import require_targets
-from dve_cosim.case import SIZES
 from dve_cosim.errors import WaitError
 from dve_cosim.progress import Progress
+from dve_cosim.reference import machine_of
 from dve_cosim.session import run_program, waves_format
-from dve_cosim.state import SHAPES, ArchState
-from dve_golden.isa.enums import MAX_CHANNELS, Opcode, Reason
+from dve_cosim.state import ArchState
+from dve_golden.isa.enums import Opcode, Reason
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
-from dve_golden.machine import Machine, WaitingError
+from dve_golden.machine import WaitingError
 from dve_rtl.config import EngineConfig
-from dve_rtl.generations import PSUM_ACTIVE_BYTES, TRAITS
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-DTYPES = {
-    "sbuf": np.dtype(np.uint8),
-    "psum": np.dtype(np.uint8),
-    "registers": np.dtype(np.uint32),
-    "parameter_ram": np.dtype(np.float32),
-    "lane_state": np.dtype(np.float32),
-    "semaphores": np.dtype(np.uint32),
-    "events": np.dtype(np.uint8),
-}
-"""Arrays of IN.npz."""
-
-ACTIVE_BYTES = {
-    "sbuf": TRAITS[Generation.CAYMAN].sbuf_active_bytes,
-    "psum": PSUM_ACTIVE_BYTES,
-}
-
-COMPLETIONS = ("completion_opcode", "completion_reason", "completion_cycles")
-"""Further arrays of OUT.npz; ignored in IN.npz, so that a run can take up another's output."""
+from dve_cli.arrays import npz_bytes
+from dve_cli.bars import progress_bars
+from dve_cli.engines import Lanes, Preset, chosen_engine
+from dve_cli.errors import UserError
+from dve_cli.files import write_together
+from dve_cli.generations import GenerationOption
+from dve_cli.programs import read_program
+from dve_cli.states import COMPLETIONS, initial_state, read_state, resized
+from dve_cli.targets import require_targets
 
 SHOWN = 64
 """Rows of the table; of a longer program the first and last halves of this."""
@@ -86,10 +69,12 @@ def run(
         ),
     ] = None,
     on: Annotated[
-        Literal["rtl", "golden"], typer.Option(help="Verilog under Verilator, or numpy.")
+        Literal["rtl", "golden"],
+        typer.Option(case_sensitive=False, help="Verilog under Verilator, or numpy."),
     ] = "rtl",
     lanes: Lanes = None,
     preset: Preset = None,
+    generation: GenerationOption = Generation.CAYMAN,
     wave: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the waveform, .vcd or .fst; RTL only."),
@@ -114,9 +99,9 @@ def run(
 
     Examples: dve run backward.bin --memory in.npz --out out.npz; dve run backward.bin --on golden
     """
-    config = chosen_engine(preset, lanes)
+    config = replace(chosen_engine(preset, lanes), generation=generation)
     records = read_program(program)
-    arrays = {} if memory is None else checked_arrays(memory, read_arrays(memory))
+    arrays = {} if memory is None else read_state(memory, generation)
     config = resized(config, memory, arrays)
     if wave is not None and on == "golden":
         raise UserError("--wave needs --on rtl: the golden model has no signals")
@@ -145,96 +130,6 @@ def run(
         raise typer.Exit(1)
 
 
-def checked_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of the state, each of the right dtype and shape.
-
-    Raises
-    ------
-    UserError
-        Naming the file, the array, what it is and what it should be.
-    """
-    checked = {}
-    for name, array in arrays.items():
-        if name in COMPLETIONS:
-            continue
-        if name == SIZES:
-            if array.dtype != np.uint32 or array.shape != (2,):
-                raise UserError(
-                    f"{path}: {name} must be uint32 [2], got {array.dtype} {list(array.shape)}"
-                )
-            checked[name] = array
-            continue
-        if name not in DTYPES:
-            raise UserError(
-                f"{path}: unknown array {name!r}; a state has {', '.join([*DTYPES, SIZES])}"
-            )
-        if array.dtype != DTYPES[name]:
-            raise UserError(f"{path}: {name} must be {DTYPES[name]}, got {array.dtype}")
-        if name in ACTIVE_BYTES:
-            if array.ndim != 2 or len(array) != MAX_CHANNELS:
-                raise UserError(
-                    f"{path}: {name} must have shape [{MAX_CHANNELS}, bytes], "
-                    f"got {list(array.shape)}"
-                )
-            if array.shape[1] > ACTIVE_BYTES[name]:
-                raise UserError(
-                    f"{path}: {name} rows have at most {ACTIVE_BYTES[name]} bytes "
-                    f"(the active size of a partition), got {array.shape[1]}"
-                )
-        elif array.shape != SHAPES[name]:
-            raise UserError(
-                f"{path}: {name} must have shape {list(SHAPES[name])}, got {list(array.shape)}"
-            )
-        if name == "events" and (array > 1).any():
-            first = int(np.argmax(array > 1))
-            raise UserError(f"{path}: events are 0 or 1, got {array[first]} at index {first}")
-        checked[name] = np.ascontiguousarray(array)
-    return checked
-
-
-def resized(config: EngineConfig, path: Path | None, arrays: dict[str, np.ndarray]) -> EngineConfig:
-    """The engine with the memories that the file asks for, or that its rows need.
-
-    Raises
-    ------
-    UserError
-        If there is no engine with such memories, or if its rows do not fit in them.
-    """
-    if SIZES not in arrays:
-        return enlarged(config, arrays)
-    sbuf_bytes, psum_bytes = map(int, arrays[SIZES])
-    try:
-        config = replace(config, sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
-    except ValueError as error:
-        raise UserError(f"{path}: {SIZES}: {error}") from error
-    if enlarged(config, arrays) != config:
-        raise UserError(f"{path}: rows are longer than {SIZES} says, {sbuf_bytes} and {psum_bytes}")
-    return config
-
-
-def enlarged(config: EngineConfig, arrays: dict[str, np.ndarray]) -> EngineConfig:
-    """The engine with memories that hold the given rows: the next power of two, if need be."""
-    sizes = {}
-    for name in ACTIVE_BYTES:
-        row_bytes = arrays[name].shape[1] if name in arrays else 0
-        if row_bytes > getattr(config, f"{name}_bytes"):
-            sizes[f"{name}_bytes"] = 1 << (row_bytes - 1).bit_length()
-    return replace(config, **sizes)
-
-
-def initial_state(config: EngineConfig, arrays: dict[str, np.ndarray]) -> ArchState:
-    """The state after reset, overlaid with the given arrays."""
-    state = ArchState.reset(config)
-    for name, array in arrays.items():
-        if name == SIZES:
-            continue
-        if name in ACTIVE_BYTES:
-            getattr(state, name)[:, : array.shape[1]] = array
-        else:
-            setattr(state, name, array)
-    return state
-
-
 def out_arrays(outcome: Outcome) -> dict[str, np.ndarray]:
     """The content of OUT.npz."""
     completions = (outcome.opcode, outcome.reason, outcome.cycles)
@@ -244,7 +139,7 @@ def out_arrays(outcome: Outcome) -> dict[str, np.ndarray]:
 def _run_golden(
     records: Sequence[bytes], state: ArchState, config: EngineConfig, progress: Progress
 ) -> Outcome:
-    machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+    machine = machine_of(config)
     state.copy_into(machine)
     start = time.perf_counter()
     completions = []
@@ -291,6 +186,7 @@ def _run_rtl(
 def _described(outcome: Outcome, on: str, config: EngineConfig) -> dict[str, Any]:
     return {
         "on": on,
+        "generation": config.generation.value,
         "lanes": config.lanes,
         "sbuf_bytes": config.sbuf_active_bytes,
         "psum_bytes": config.psum_active_bytes,

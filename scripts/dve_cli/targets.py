@@ -7,13 +7,18 @@ from pathlib import Path
 from dve_cli.errors import UserError
 
 
+def real(path: Path) -> Path:
+    """Where a path leads, through links; a loop of links leads to itself."""
+    return Path(os.path.realpath(path))
+
+
 def require_writable(path: Path) -> None:
-    """Refuse a file that cannot be created.
+    """Refuse a file that cannot be created or replaced.
 
     Raises
     ------
     UserError
-        If its directory is missing or not writable, or if it is a directory.
+        If it or its directory is not writable, its directory is missing, or it is a directory.
     """
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a directory")
@@ -21,7 +26,14 @@ def require_writable(path: Path) -> None:
         if not os.access(path, os.W_OK):
             raise UserError(f"cannot write {path}: no permission")
         return
-    folder = path.resolve().parent  # a link stays a link: the file is where it leads
+    target = real(path)  # a link stays a link: the file is where it leads
+    if target.is_symlink():
+        raise UserError(f"cannot write {path}: it is a loop of links")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise UserError(f"cannot write {path}: no permission to change it")
+    folder = target.parent
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"cannot write {path}: {path.parent} is not a directory")
     if not folder.is_dir():
         raise UserError(f"cannot write {path}: there is no directory {path.parent}")
     if not os.access(folder, os.W_OK):
@@ -43,7 +55,7 @@ def require_targets(outputs: Mapping[str, Path | None], inputs: Iterable[Path | 
     UserError
         Naming the option and the file.
     """
-    read = {path.resolve() for path in inputs if path is not None}
+    read = {real(path) for path in inputs if path is not None}
     taken: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None:
@@ -51,7 +63,7 @@ def require_targets(outputs: Mapping[str, Path | None], inputs: Iterable[Path | 
         require_writable(path)
         if _is_device(path):
             continue
-        target = path.resolve()
+        target = real(path)
         if target in read:
             raise UserError(f"{option} {path} would replace an input; name another file")
         if target in taken:

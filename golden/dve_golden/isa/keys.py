@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from math import inf, isinf
 from typing import Any, Protocol
 
 from dve_golden.isa.codec import Fields, Value
@@ -121,9 +122,12 @@ class Binary32:
         number = r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
         text = scanner.expect(number, "a number such as 2048.0 or a pattern such as 0x45000000")
         try:
-            packed = struct.pack("<f", float(text))
+            value = float(text)
+            packed = struct.pack("<f", value)
         except OverflowError:
-            raise scanner.error(f"{text} is beyond the range of fp32", start) from None
+            value = inf
+        if isinf(value):
+            raise scanner.error("the number is beyond the range of fp32", start)
         return {self.field: int.from_bytes(packed, "little")}
 
 

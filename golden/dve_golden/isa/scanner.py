@@ -5,6 +5,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection
 
+_SHOWN = 40
+"""Letters of a wrong word that an error shows."""
+
+_MOST_DIGITS = 20
+"""Of a number that fits 64 bits; no field is wider."""
+
 
 class AssemblyError(ValueError):
     """Text that is not a program.
@@ -77,9 +83,14 @@ class Scanner:
         digits = r"[0-9]+" if decimal else r"(0x[0-9a-fA-F]+|[0-9]+)"
         described = f"{expected}, {low} to {high}"
         text = self.expect(sign + digits, described)
-        value = int(text, 16) if "x" in text else int(text)
+        significant = text.removeprefix("-").removeprefix("0x").lstrip("0") or "0"
+        if len(significant) <= _MOST_DIGITS:  # Python refuses to convert thousands of them
+            value = int(significant, 16 if "x" in text else 10)
+            value = -value if text.startswith("-") else value
+        else:
+            value = high + 1
         if not low <= value <= high:
-            raise self.error(f"expected {described}, found {text}", start)
+            raise self.error(f"expected {described}, found {_shortened(text)}", start)
         return value
 
     def choice(self, names: Collection[str], expected: str) -> str:
@@ -87,7 +98,8 @@ class Scanner:
         start = self.position
         word = self.expect(r"[A-Za-z_.][A-Za-z0-9_.]*", expected)
         if word not in names:
-            raise self.error(f"expected {expected}, found {word!r}{_suggest(word, names)}", start)
+            shown = repr(_shortened(word))
+            raise self.error(f"expected {expected}, found {shown}{_suggest(word, names)}", start)
         return word
 
     def skip_blanks(self) -> None:
@@ -105,8 +117,13 @@ class Scanner:
             raise self.error(f"expected a blank after the value, found {self._upcoming()}")
 
     def _upcoming(self) -> str:
-        match = re.compile(r"[^ \t\r\n]{1,20}").match(self._text, self.position)
-        return "the end of the line" if match is None else repr(match[0])
+        match = re.compile(r"[^ \t\r\n]+").match(self._text, self.position)
+        return "the end of the line" if match is None else repr(_shortened(match[0]))
+
+
+def _shortened(text: str) -> str:
+    """The text, or its beginning if it is long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _suggest(word: str, names: Collection[str]) -> str:
