@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 from dve_golden.isa.generations import Generation
-from dve_golden.isa.text import disassemble
+from dve_golden.isa.text import format_instruction
 
+from dve_cli.bars import progress_bars
 from dve_cli.files import write_atomically
 from dve_cli.generations import GenerationOption
 from dve_cli.programs import read_program
@@ -31,7 +32,13 @@ def disasm(
     Example: dve disasm backward.bin -o backward.s
     """
     require_targets({"--out": out}, inputs=[program])
-    text = disassemble(b"".join(read_program(program)), generation)
+    records = read_program(program)
+    lines = []
+    with progress_bars() as progress:
+        for index, record in enumerate(records):
+            progress("write", index, len(records))
+            lines.append(f"{format_instruction(record, generation)}\n")
+    text = "".join(lines)
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -5,6 +5,7 @@ from pathlib import Path
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import AssemblyError, Statement, split_records, statements
 
+from dve_cli.bars import progress_bars
 from dve_cli.errors import UserError
 from dve_cli.files import read_bytes
 
@@ -41,7 +42,13 @@ def read_source(path: Path, generation: Generation) -> list[Statement]:
         raise UserError(
             f"{path}: byte {error.start} is not UTF-8 text; dve disasm reads binary programs"
         ) from error
+    lines = text.count("\n") + 1
+    found = []
     try:
-        return list(statements(text, generation))
+        with progress_bars() as progress:
+            for statement in statements(text, generation):
+                found.append(statement)
+                progress("assemble", statement.line, lines)
     except AssemblyError as error:
         raise UserError(f"{path}:{error.line}:{error.column}: {error.message}") from error
+    return found

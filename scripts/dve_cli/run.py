@@ -77,7 +77,11 @@ def run(
     generation: GenerationOption = Generation.CAYMAN,
     wave: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the waveform, .vcd or .fst; RTL only."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the waveform, .vcd or .fst, while it runs, so that what a hang or an"
+            " interrupt cuts short can be looked at; RTL only.",
+        ),
     ] = None,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write completions as JSON.")
