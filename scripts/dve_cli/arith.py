@@ -1,7 +1,6 @@
 """``dve arith``: the arithmetic units alone, against IEEE 754 in integers and SoftFloat."""
 
 import json
-from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dve_cli.bars import progress_bars
-from dve_cli.errors import UserError
+from dve_cli.choices import known
 from dve_cli.files import write_atomically
 from dve_cli.targets import require_targets
 
@@ -64,8 +63,8 @@ def arith(
 
     Examples: dve arith; dve arith --deep --json arith.json; dve arith --unit narrow --level 1
     """
-    units = _known("--unit", unit or [], UNITS)
-    presets = {name: PRESETS[name] for name in _known("--preset", preset or DEPTHS, PRESETS)}
+    units = known("--unit", unit or [], UNITS)
+    presets = {name: PRESETS[name] for name in known("--preset", preset or DEPTHS, PRESETS)}
     require_targets({"--json": json_out})
     if deep:
         level, cases = 2, max(cases, DEEP_CASES)
@@ -91,14 +90,6 @@ def arith(
         write_atomically(json_out, _report(outcomes, level, seed))
     if any(outcome.differing for outcome in outcomes):
         raise typer.Exit(1)
-
-
-def _known(option: str, names: Sequence[str], choices: Iterable[str]) -> Sequence[str]:
-    """The names, all of which must be among the choices."""
-    for name in names:
-        if name not in choices:
-            raise UserError(f"{option}: there is no {name}; choose from {', '.join(choices)}")
-    return names
 
 
 def print_outcomes(outcomes: list[Outcome]) -> None:

@@ -29,6 +29,7 @@ SUBCOMMANDS = {
     "fuzz": "Run random programs on the RTL and the golden model until a bit differs.",
     "mutants": "Make the engine wrong in one place at a time, and see whether the tests notice.",
     "arith": "Compare the arithmetic units with IEEE 754 in integers and with SoftFloat.",
+    "prove": "Prove what the arithmetic units promise, for all operands.",
     "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
@@ -168,6 +169,7 @@ def dve(
         dve run backward.bin --on golden      run them
         dve fuzz --count 500                  random programs, RTL against golden
         dve arith                             arithmetic units against IEEE 754
+        dve prove                             the same for all operands, by proof
         dve table                             what the front end knows
         dve export --preset fpga -o dve.v     Verilog for other tools
 
