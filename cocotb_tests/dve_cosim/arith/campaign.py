@@ -190,7 +190,7 @@ def _compare(
         for name, simulator in simulators.items():
             subjects[name].compare(operands, simulator.receive(), expected)
         outcome.cases += len(expected)
-        progress(operation.name, outcome.cases, max(cases, outcome.cases))
+        progress(operation.name, outcome.cases, cases if cases >= outcome.cases else 0)
     outcome.seconds = time.monotonic() - started
     return outcome
 

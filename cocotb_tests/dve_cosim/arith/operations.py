@@ -72,16 +72,33 @@ INTEGERS = 1 << 24
 """The integers that binary32 has without gaps: whatever N a layer can have."""
 
 
-def _reciprocal_grid(level: int, seed: int) -> Blocks:
-    """Level 2 operands, and every integer to 2^24, or one of 256 at random offsets."""
-    yield from _single(iter([grids.operands(2)]))
-    every = {1: 256, 2: 1}[level]
+def every_integer(step: int = 1, seed: int = 0) -> Blocks:
+    """Integers from 1 to 2^24: all, or one at a random place of each ``step``."""
     rng = np.random.default_rng((seed, 5))
-    for start in range(0, INTEGERS, grids.BLOCK * every):
-        integers = np.arange(start + 1, start + grids.BLOCK * every + 1, every)
-        if every > 1:
-            integers += rng.integers(0, every, len(integers))
+    for start in range(0, INTEGERS, grids.BLOCK * step):
+        integers = np.arange(start + 1, start + grids.BLOCK * step + 1, step)
+        integers += rng.integers(0, step, len(integers))
         yield (integers.astype(np.float32).view(np.uint32),)
+
+
+SUBNORMAL_SIDE = (0, 253, 254)
+"""Exponent fields of subnormal operands, and of those with subnormal results."""
+
+
+def _reciprocal_grid(level: int, seed: int) -> Blocks:
+    """Operands of the pair grid, and integers.
+
+    On level 2 every integer, which is every significand with a normal result, and every
+    significand of `SUBNORMAL_SIDE`.
+    """
+    yield from _single(iter([grids.operands(2)]))
+    if level == 1:
+        yield from every_integer(step=256, seed=seed)
+        return
+    yield from every_integer()
+    for field in SUBNORMAL_SIDE:
+        for start in range(0, 1 << 23, grids.BLOCK):
+            yield (np.arange(start, start + grids.BLOCK, dtype=np.uint32) | np.uint32(field << 23),)
 
 
 def _by_golden_reciprocal(a: Patterns) -> Patterns:
