@@ -28,7 +28,7 @@ PSUM_WRITE_BYTES = 4
 """The only element size that may be written to PSUM (isa_common.md 3.3)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Extent:
     """What an operand touches, relative to its start.
 
@@ -54,8 +54,13 @@ class Extent:
         illegal count of 0 counts as 1.
         """
         size = element_bytes or 1
-        reaches = [(max(n, 1) - 1) * step for step, n in zip(steps, counts, strict=True)]
-        low, high = sum(min(0, reach) for reach in reaches), sum(max(0, r) for r in reaches)
+        low = high = 0
+        for step, count in zip(steps, counts, strict=True):
+            reach = (count - 1) * step if count else 0
+            if reach < 0:
+                low += reach
+            else:
+                high += reach
         return cls(element_bytes, size * low, size * high + size - 1)
 
 
