@@ -2,12 +2,25 @@
 
 import os
 
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 
 SMALL = {
     lanes: EngineConfig(lanes=lanes, sbuf_bytes=1024, psum_bytes=512) for lanes in (1, 4, 8, 32)
 }
 """Small memories, so that operands meet; the latencies of the presets for simulation."""
+
+GENERATIONS = {
+    generation: EngineConfig(
+        lanes=1,  # builds fastest, and the lanes are the same in all of them
+        generation=generation,
+        sbuf_bytes=1 << (19 if generation is Generation.MAVERICK else 18),
+        psum_bytes=1 << 14,
+    )
+    for generation in Generation
+    if generation is not Generation.CAYMAN
+}
+"""The other generations, with all the memory that they can address."""
 
 BENCH = SMALL[int(os.environ.get("BENCH_LANES", "4"))]
 """What the benches of the whole engine are for; their runner chooses the lanes."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.state import ArchState
@@ -29,16 +30,24 @@ class Case:
         Before it.
     sbuf_bytes, psum_bytes : int
         Configured bytes per partition.
+    generation : Generation
+        Not in the files: it is what the folder that they are in is for.
     """
 
     program: bytes
     state: ArchState
     sbuf_bytes: int
     psum_bytes: int
+    generation: Generation = Generation.CAYMAN
 
     def config(self, lanes: int) -> EngineConfig:
         """An engine to run it on."""
-        return EngineConfig(lanes=lanes, sbuf_bytes=self.sbuf_bytes, psum_bytes=self.psum_bytes)
+        return EngineConfig(
+            lanes=lanes,
+            generation=self.generation,
+            sbuf_bytes=self.sbuf_bytes,
+            psum_bytes=self.psum_bytes,
+        )
 
     def files(self) -> dict[str, bytes]:
         """Contents by suffix: ``.bin`` is the program, ``.npz`` the state and the sizes."""
@@ -48,9 +57,10 @@ class Case:
         return {".bin": self.program, ".npz": buffer.getvalue()}
 
     @classmethod
-    def load(cls, program: Path) -> Case:
+    def load(cls, program: Path, generation: Generation = Generation.CAYMAN) -> Case:
         """The case of a ``.bin`` file and the ``.npz`` file beside it."""
         with np.load(program.with_suffix(".npz")) as arrays:
             values = dict(arrays)
         sbuf_bytes, psum_bytes = map(int, values.pop(SIZES))
-        return cls(program.read_bytes(), ArchState(**values), sbuf_bytes, psum_bytes)
+        state = ArchState(**values)
+        return cls(program.read_bytes(), state, sbuf_bytes, psum_bytes, generation)

@@ -124,7 +124,7 @@ class CornerGenerator(ProgramGenerator):
         return counts[0], counts[1], counts[2]
 
     def _step(self, count: int) -> int:
-        across = self.geometry.sbuf_active // 4 - 1
+        across = min(self.geometry.sbuf_active // 4 - 1, 0x7FFF)
         if count == 1:
             return self.pick((*_FAR_STEPS, super()._step(count), super()._step(count)))
         if count == 2 and self.rng.random() < 0.2:

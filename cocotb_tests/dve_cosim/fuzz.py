@@ -63,7 +63,7 @@ class FuzzResult:
     @property
     def reachable(self) -> frozenset[Bin]:
         """Every bin that a campaign of this configuration can hit."""
-        return reachable_bins(geometry_of(self.config).generation)
+        return reachable_bins(self.config.generation)
 
     @property
     def missed(self) -> frozenset[Bin]:
@@ -84,6 +84,7 @@ class FuzzResult:
             self.failure.state,
             self.config.sbuf_bytes,
             self.config.psum_bytes,
+            self.config.generation,
         )
 
     def count(self, batch: Batch) -> None:
@@ -103,6 +104,7 @@ class FuzzResult:
         return {
             "seed": self.seed,
             "lanes": self.config.lanes,
+            "generation": self.config.generation.value,
             "sbuf_bytes": self.config.sbuf_bytes,
             "psum_bytes": self.config.psum_bytes,
             "illegal": self.illegal,
@@ -120,7 +122,7 @@ class FuzzResult:
                     for which, count in sorted(self.bins.items())
                 ],
                 "missed": [which._asdict() for which in sorted(self.missed)],
-                "unreachable": unreachable_counts(geometry_of(self.config).generation),
+                "unreachable": unreachable_counts(self.config.generation),
                 "features": dict(sorted(self.features.items())),
             },
         }

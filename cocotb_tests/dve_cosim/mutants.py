@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from dve_golden.isa.codec import Fields, Value, decode, encode_fields, walk
-from dve_golden.isa.enums import INST_WORD_LEN, RECORD_BYTES, Opcode
+from dve_golden.isa.enums import INST_WORD_LEN, RECORD_BYTES, REGISTERS, Opcode
 from dve_golden.isa.generations import Generation, in_generation
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 from dve_golden.isa.types import Array, Wire
@@ -68,7 +68,7 @@ def mutants(
     with_field = partial(_with_other_field, addresses)
     makers = 11 * [with_field] + 4 * [_with_flipped_bits] + 2 * [_noise_under_a_header]
     makers += 2 * [partial(_with_moved_operand, generation), _with_odd_counts]
-    makers += [_of_other_opcode, _noise]
+    makers += [_with_odd_register, _of_other_opcode, _noise]
     while True:
         make = makers[rng.integers(len(makers))]
         yield make(rng, records[rng.integers(len(records))])
@@ -140,12 +140,30 @@ def _with_moved_operand(generation: Generation, rng: np.random.Generator, record
     if not names:
         return _with_odd_counts(rng, record)
     name = names[rng.integers(len(names))]
-    old = fields[name]
-    assert isinstance(old, int)
+    old = _number(fields, name)
     moves = (*(quadrant * 32 * sbuf_stride(generation) for quadrant in (1, 2, 3)), PSUM_BASE)
     return encode_fields(
         STRUCT_OF_OPCODE[opcode], {**fields, name: old ^ moves[rng.integers(len(moves))]}
     )
+
+
+def _with_odd_register(rng: np.random.Generator, record: bytes) -> bytes:
+    """One address in a register, by a word with a bit that should be zero, or that may be one."""
+    opcode, fields = decode(record)
+    names = [name for name in fields if name.endswith("addr")]
+    if not names:
+        return _with_flipped_bits(rng, record)
+    in_register = [name for name in names if _number(fields, name) >> 31]
+    name = (in_register or names)[rng.integers(len(in_register or names))]
+    word = _number(fields, name) if in_register else 1 << 31 | int(rng.integers(REGISTERS))
+    odd_bit = int(rng.integers(24, 29) if rng.random() < 0.5 else rng.integers(6, 31))
+    return encode_fields(STRUCT_OF_OPCODE[opcode], {**fields, name: word | 1 << odd_bit})
+
+
+def _number(fields: Fields, name: str) -> int:
+    value = fields[name]
+    assert isinstance(value, int)
+    return value
 
 
 def _with_odd_counts(rng: np.random.Generator, record: bytes) -> bytes:

@@ -37,11 +37,18 @@ def random_words(
     return np.where(rng.random(shape) < special, odd, words)
 
 
+_PERIOD = 16411
+"""Words after which the contents of a large partition repeat: making all of them takes long. As a
+prime it lets no wrong bit of an address go unseen."""
+
+
 def random_state(rng: np.random.Generator, config: EngineConfig, *, special: float) -> ArchState:
     """Every array filled but the registers, which a program generator fills."""
     state = ArchState.reset(config)
     for memory in (state.sbuf, state.psum):
-        memory[:] = random_words(rng, (128, memory.shape[1] // 4), special=special).view(np.uint8)
+        words = memory.view(np.uint32)
+        period = random_words(rng, (128, min(words.shape[1], _PERIOD)), special=special)
+        words[:] = np.resize(period.T, words.T.shape).T  # repeats rows, so along partitions
     state.lane_state.view(np.uint32)[:] = random_words(rng, (128, 5), special=special)
     counts = rng.choice(np.array([1, 3, 64, 255, 256, 1000, 2.5, -4, 1e-40], np.float32), 128)
     state.lane_state[:, 0] = np.where(rng.random(128) < 0.7, counts, state.lane_state[:, 0])

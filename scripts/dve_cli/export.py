@@ -1,16 +1,19 @@
 """``dve export``: the engine as Verilog-2005."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from dve_cosim.engine import engine_verilog
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import PRESETS
 
 from dve_cli.bars import progress_bars
 from dve_cli.engines import Lanes, chosen_engine
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
+from dve_cli.generations import GenerationOption
 from dve_cli.targets import require_writable
 
 
@@ -20,16 +23,18 @@ def export(
     ],
     preset: Annotated[str | None, typer.Option(help=f"Engine: {', '.join(PRESETS)}.")] = None,
     lanes: Lanes = None,
+    generation: GenerationOption = Generation.CAYMAN,
 ) -> None:
     """Write the engine as one Verilog-2005 file, for any tool that reads that.
 
     The top module is dve_engine; a comment at the head states its configuration.
 
-    Examples: dve export --preset fpga -o dve.v; dve export --lanes 32 -o dve32.v
+    Examples: dve export --preset fpga -o dve.v;
+    dve export --lanes 32 --generation mariana -o dve32.v
     """
     if preset is None and lanes is None:
         raise UserError("say which engine: --preset P or --lanes N")
-    config = chosen_engine(preset, lanes)
+    config = replace(chosen_engine(preset, lanes), generation=generation)
     require_writable(out)
     with progress_bars() as progress:
         progress("export", 0, 0)

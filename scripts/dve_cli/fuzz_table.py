@@ -11,7 +11,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-SUBJECTS = {"rtl": "the RTL, {lanes} lanes,", "golden": "the golden model started anew"}
+SUBJECTS = {
+    "rtl": "the RTL, {generation}, {lanes} lanes,",
+    "golden": "the golden model started anew",
+}
 
 
 def print_result(result: FuzzResult, on: str) -> None:
@@ -27,7 +30,7 @@ def print_result(result: FuzzResult, on: str) -> None:
     rate = result.programs / result.seconds if result.seconds else 0.0
     console.print(
         f"seed {result.seed}: {result.programs:,} programs, {result.instructions:,} instructions "
-        f"on {SUBJECTS[on].format(lanes=result.config.lanes)} against the golden model, "
+        f"on {SUBJECTS[on].format(**vars(result.config))} against the golden model, "
         f"{rate:.1f} programs per second"
     )
     if result.failure is None:

@@ -84,6 +84,23 @@ def test_a_difference_is_written_and_replays(dve, tmp_path, monkeypatch):
         assert after["sbuf"].shape == before["sbuf"].shape == (128, 1024)
 
 
+def test_another_generation(dve, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "rtl", wrong)
+    report = tmp_path / "fuzz.json"
+    result = dve(
+        "fuzz", "--generation", "maverick", "--count", 200, "--out", tmp_path, "--json", report
+    )
+    assert result.exit_code == 1, result.output
+    assert "on the RTL, maverick, 4 lanes," in result.stdout.replace("\n", " ")
+    document = json.loads(report.read_text())
+    assert document["generation"] == "maverick"
+    assert "PSUM" not in {entry["memory"] for entry in document["coverage"]["bins"]}
+    stem = tmp_path / "fuzz_0_0"
+    engine = "--lanes 4 --generation maverick --on rtl"
+    replay = f"replay: dve run {stem}.bin --memory {stem}.npz {engine}"
+    assert replay in result.stdout.replace("\n", " ")
+
+
 def test_a_failing_program_is_kept_when_the_report_cannot_be_written(dve, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "rtl", wrong)
     result = dve("fuzz", "--count", 200, "--seed", 2, "--out", tmp_path, "--json", "/dev/full")

@@ -264,5 +264,12 @@ def test_export_writes_the_chosen_engine(dve, tmp_path, monkeypatch):
         assert (tmp_path / "dve.v").read_text() == f"// {lanes}\n"
 
 
+def test_export_of_another_generation(dve, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_module, "engine_verilog", lambda config: f"// {config.generation}\n")
+    arguments = ("export", "--preset", "tiny", "--generation", "maverick", "-o", tmp_path / "dve.v")
+    assert dve(*arguments).exit_code == 0
+    assert (tmp_path / "dve.v").read_text() == "// maverick\n"
+
+
 def test_export_asks_which_engine(dve, tmp_path):
     assert "--preset P or --lanes N" in user_error(dve("export", "-o", tmp_path / "dve.v"))

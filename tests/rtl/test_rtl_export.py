@@ -11,6 +11,7 @@ from pathlib import Path
 import dve_rtl
 import pytest
 from dve_cosim.toolchain import verilator_environment
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import PRESETS, EngineConfig
 from dve_rtl.export import TOP_MODULE, export_verilog
 
@@ -37,10 +38,22 @@ def test_header_states_version_and_configuration(exported):
         assert f"// {name} = {value}\n" in header
 
 
-def test_verilator_lints_without_a_warning(exported):
+def lint(verilog: Path) -> None:
     environment = os.environ | verilator_environment()
-    command = ["verilator", "--lint-only", "-Wall", "--top-module", TOP_MODULE, WAIVERS, exported]
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", TOP_MODULE, WAIVERS, verilog]
     assert "%Warning" not in run(*command, env=environment)
+
+
+def test_verilator_lints_without_a_warning(exported):
+    lint(exported)
+
+
+def test_verilator_lints_another_memory_map_without_a_warning(tmp_path):
+    config = EngineConfig(lanes=1, generation=Generation.MAVERICK, sbuf_bytes=1 << 20)
+    verilog = tmp_path / "dve_engine.v"
+    verilog.write_text(export_verilog(config))
+    assert "// generation = maverick\n" in verilog.read_text()
+    lint(verilog)
 
 
 def test_yosys_finds_nothing_to_object_to(exported):

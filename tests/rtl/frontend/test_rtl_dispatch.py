@@ -1,7 +1,9 @@
 """The front-end table and its lookup."""
 
+import pytest
 from amaranth.sim import Simulator
 from dve_golden.isa.enums import Opcode
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE, Dispatch
 from dve_rtl.payloads import Handler
@@ -18,8 +20,9 @@ EXECUTED = {
 }
 
 
-def test_every_opcode():
-    dut = Dispatch()
+@pytest.mark.parametrize("generation", Generation)
+def test_every_opcode(generation):
+    dut = Dispatch(generation)  # all of them have what this engine executes
     found = {}
 
     async def bench(ctx):
