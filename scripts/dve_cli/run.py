@@ -14,6 +14,7 @@ from dve_cosim.progress import Progress
 from dve_cosim.reference import machine_of
 from dve_cosim.session import run_program, waves_format
 from dve_cosim.state import ArchState
+from dve_golden.isa.dispatch import opcode_name
 from dve_golden.isa.enums import Opcode, Reason
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
@@ -215,7 +216,7 @@ def _mnemonic(opcode: int) -> str:
     try:
         return MNEMONICS[Opcode(opcode)]
     except ValueError:
-        return "unknown"
+        return opcode_name(opcode) or "unknown"
 
 
 def _print(outcome: Outcome, on: str, config: EngineConfig) -> None:
