@@ -17,6 +17,7 @@ from rich.table import Table
 from dve_cli.bars import progress_bars
 from dve_cli.choices import known
 from dve_cli.files import write_atomically
+from dve_cli.revision import revision
 from dve_cli.targets import require_targets
 
 DEEP_CASES = 100_000_000
@@ -135,6 +136,7 @@ def _cell(subject: Subject | None, cases: int) -> str:
 def _report(outcomes: list[Outcome], level: int, seed: int) -> bytes:
     document = {
         "version": metadata.version("opendve"),
+        "revision": revision(),
         "level": level,
         "seed": seed,
         "differing": sum(outcome.differing for outcome in outcomes),

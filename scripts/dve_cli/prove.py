@@ -20,6 +20,7 @@ from dve_cli.bars import progress_bars
 from dve_cli.choices import known
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
+from dve_cli.revision import revision
 from dve_cli.targets import require_targets
 
 DEPTHS = ("sim", "fpga")
@@ -93,6 +94,7 @@ def prove(
     if json_out is not None:
         document = {
             "version": metadata.version("opendve"),
+            "revision": revision(),
             "tools": versions,
             "minutes": minutes,
             "findings": [finding.described() for finding in findings],
