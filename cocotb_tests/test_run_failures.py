@@ -129,11 +129,14 @@ def test_an_interrupt_ends_the_simulator_and_its_children(simulator, tmp_path):
         started(pids, 2)
         os.kill(os.getpid(), signal.SIGINT)
 
+    # A runner of tests in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupter = threading.Thread(target=interrupt)
     interrupter.start()
     with pytest.raises(KeyboardInterrupt):
         run_program(PROGRAM, config=CONFIG)
     interrupter.join()
+    signal.signal(signal.SIGINT, before)
     assert_all_end(started(pids, 2))
 
 

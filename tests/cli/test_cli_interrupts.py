@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dve_cli import entry, interrupts
 from dve_cli.files import write_together
-from dve_cli.interrupts import Terminated, raised_once
+from dve_cli.interrupts import SIGNALS, Terminated, raised_once
 from dve_golden.isa.text import assemble
 
 LONG = (
@@ -20,6 +20,17 @@ LONG = (
     " dst=sbuf[0:0x8000]:fp32:4000\n"
 )
 ENTRY = "from dve_cli.entry import entry; entry()"
+
+
+@pytest.fixture(autouse=True)
+def heeded():
+    """Signals as a person's shell leaves them: a runner in the background ignores some."""
+    defaults = {number: signal.SIG_DFL for number in SIGNALS}
+    defaults[signal.SIGINT] = signal.default_int_handler
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
