@@ -25,9 +25,8 @@ ENTRY = "from dve_cli.entry import entry; entry()"
 @pytest.fixture(autouse=True)
 def heeded():
     """Signals as a person's shell leaves them: a runner in the background ignores some."""
-    defaults = {number: signal.SIG_DFL for number in SIGNALS}
-    defaults[signal.SIGINT] = signal.default_int_handler
-    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
