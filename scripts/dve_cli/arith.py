@@ -52,7 +52,7 @@ def arith(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
     ] = None,
 ) -> None:
-    """Compare the arithmetic units with IEEE 754 in integers, and with SoftFloat.
+    """Compare the arithmetic units with IEEE 754 in integers and with SoftFloat.
 
     The units run under Verilator, at the latencies of each preset. The operands are grids in the
     manner of TestFloat: every class and boundary exponent, one-hot and all-ones significands, in

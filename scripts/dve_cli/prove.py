@@ -58,7 +58,7 @@ def prove(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the findings as JSON.")
     ] = None,
 ) -> None:
-    """Prove what the arithmetic units promise, for all operands, or find operands that refute it.
+    """Prove what the arithmetic units promise, for all operands.
 
     Adder, multiplier and converters, at the latencies of each preset. The specifications are
     separate Verilog, written from IEEE 754; Yosys makes the formulas, with registers as wires, and
