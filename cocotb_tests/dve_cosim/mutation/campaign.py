@@ -103,12 +103,16 @@ def _try_all(
 
     def judge(number: int, mutant: Mutant) -> Result:
         begun = time.monotonic()
-        runs = tuple(selection.order(mutant.module))
-        kill = try_mutant(simulator, number, runs, alive)
+        first, *others = selection.order(mutant.module)
+        kill = try_mutant(simulator, number, [first], alive)
+        # A proof takes seconds, and the other runs a minute.
+        proved = kill is None and can_prove() and is_proved(text, mutant, alive)
+        if kill is None and not proved:
+            kill = try_mutant(simulator, number, others, alive)
         record = campaign.records.get(mutant.id)
         if kill is not None:
             verdict, reason = Verdict.KILLED, kill.message
-        elif can_prove() and is_proved(text, mutant, alive):
+        elif proved:
             verdict, reason = Verdict.EQUIVALENT, PROVED
         elif record is None:
             verdict, reason = Verdict.SURVIVED, ""

@@ -126,12 +126,20 @@ class Selection:
             raise CosimError(f"{root} holds no tests; mutants need a checkout of the repository")
         self.runs: tuple[Run, ...] = (
             EngineRun(
-                ("fuzz", "neighbours", "cycles", "corners", "vectors", "more fuzz"),
+                ("fuzz", "neighbours", "cycles"),
                 tuple(
                     chain(
                         _parts("fuzz", _batch(0), _PARTS),
                         _steps("neighbours", neighbours(1, CONFIG)),
                         _cycles(root / "docs" / "architecture.md"),
+                    )
+                ),
+                _MOST_CYCLES,
+            ),
+            EngineRun(
+                ("corners", "vectors", "more fuzz"),
+                tuple(
+                    chain(
                         _steps("corners", numeric_corners(1, CONFIG)),
                         _steps("vectors", _stored(root / "tests")),
                         *(_parts("more fuzz", _batch(number), (PROGRAMS,)) for number in (2, 5)),

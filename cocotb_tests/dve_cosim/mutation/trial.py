@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +23,9 @@ from dve_cosim.scoreboard import Outcome, mismatch
 from dve_cosim.session import child_environment, run_batches, temporary_folder
 from dve_cosim.wrapper import SIM_TOP
 
-SECONDS = 900.0
+SECONDS = 3600.0
 """Wall time after which a step counts as hung. Hangs of the engine end by cycles, long before:
-this is for a simulator that stands still."""
+this is for a simulator that stands still, not for a slow machine."""
 
 Alive = Callable[[], None]
 """Called now and then; raises to stop a trial."""
@@ -39,9 +39,7 @@ class Kill:
     message: str
 
 
-def try_mutant(
-    simulator: Simulator, number: int, runs: tuple[Run, ...], alive: Alive
-) -> Kill | None:
+def try_mutant(simulator: Simulator, number: int, runs: Sequence[Run], alive: Alive) -> Kill | None:
     """Run a selection on a mutant.
 
     Parameters
@@ -50,7 +48,7 @@ def try_mutant(
         Of the instrumented text.
     number : int
         Of the mutant in it; 0 for the design as it is.
-    runs : tuple of Run
+    runs : sequence of Run
     alive : callable
 
     Returns
