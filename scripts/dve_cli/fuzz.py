@@ -18,6 +18,7 @@ from dve_cli.errors import UserError
 from dve_cli.files import write_atomically, write_together
 from dve_cli.fuzz_table import print_result
 from dve_cli.generations import GenerationOption
+from dve_cli.revision import revision
 from dve_cli.targets import require_writable
 
 DEFAULT_COUNT = 1000
@@ -87,6 +88,7 @@ def fuzz(
     require_writable(out / "fuzz.bin" if out.is_dir() else out)
     if count is None and minutes is None:
         count = DEFAULT_COUNT
+    commit = revision()  # before the campaign: the checkout may move on meanwhile
     with progress_bars() as progress:
         result = campaign(
             seed=seed,
@@ -102,7 +104,7 @@ def fuzz(
         if result.failure is not None:  # first: it is what must not get lost
             _write_case(result, out)
         if json_out is not None:
-            report = {"on": on, **result.described()}
+            report = {"revision": commit, "on": on, **result.described()}
             write_atomically(json_out, f"{json.dumps(report, indent=2)}\n".encode())
     finally:
         print_result(result, on)

@@ -18,6 +18,7 @@ from dve_cli.bars import progress_bars
 from dve_cli.errors import UserError
 from dve_cli.files import write_atomically
 from dve_cli.mutants_table import print_list, print_report, print_unknown
+from dve_cli.revision import revision
 from dve_cli.targets import require_targets
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,7 @@ def mutants(
         print_list(chosen)
         print_unknown(unknown)
         return
+    commit = revision()  # before the campaign: the checkout may move on meanwhile
     campaign = Campaign(
         chosen, records, ROOT, jobs=jobs, seconds=None if minutes is None else 60 * minutes
     )
@@ -75,7 +77,7 @@ def mutants(
         report = run_campaign(campaign, progress=progress)
     try:
         if json_out is not None:
-            document = {"seed": seed, **report.described()}
+            document = {"revision": commit, "seed": seed, **report.described()}
             write_atomically(json_out, f"{json.dumps(document, indent=2)}\n".encode())
     finally:
         print_report(report)
