@@ -5,11 +5,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype
 
-from ..fp32.staging import Stages, place_registers
+from ..fp32.staging import Stage, Stages, place_registers
 from ..payloads import DTYPE
 
-DEPTHS = (5, 3, 5, 6)
-"""Find the distance, denormalise, select, round."""
+STAGES = (
+    Stage("find the distance to FP16's range", 5),
+    Stage("denormalise", 3),
+    Stage("select the format, decide the rounding", 5),
+    Stage("round", 6),
+)
 
 CANONICAL_NAN = {
     Dtype.FP32: 0x7FC00000,
@@ -55,7 +59,7 @@ class Narrow(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self._registers = place_registers(DEPTHS, latency)
+        self._registers = place_registers(STAGES, latency)
         self.latency = latency
         super().__init__()
 

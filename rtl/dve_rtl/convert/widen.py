@@ -6,11 +6,15 @@ from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype
 
 from ..fp32.format import BIAS, CANONICAL_NAN
-from ..fp32.staging import Stages, place_registers
+from ..fp32.staging import Stage, Stages, place_registers
 from ..payloads import DTYPE
 
-DEPTHS = (6, 6, 8, 6)
-"""Take apart, move by 16 and 8, move by 4 to 1, round."""
+STAGES = (
+    Stage("take the element apart", 6),
+    Stage("normalise by 16 and 8", 6),
+    Stage("normalise by 4, 2 and 1", 8),
+    Stage("round", 6),
+)
 
 TOP_BIT_EXPONENT = BIAS + 31
 """Biased exponent of a 32-bit integer whose leading one is bit 31."""
@@ -53,7 +57,7 @@ class Widen(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self._registers = place_registers(DEPTHS, latency)
+        self._registers = place_registers(STAGES, latency)
         self.latency = latency
         super().__init__()
 

@@ -6,10 +6,18 @@ from amaranth.lib.wiring import In, Out
 
 from .format import SIGNIFICAND_BITS, Float
 from .rounding import leading_zeros, round_nearest_even, select_result
-from .staging import Stages, place_registers
+from .staging import Stage, Stages, place_registers
 
-DEPTHS = (5, 6, 6, 5, 6, 6, 6, 3)
-"""Compare, swap, align, add, count zeros, normalise, round, select."""
+STAGES = (
+    Stage("compare magnitudes", 5),
+    Stage("order the operands, subtract exponents", 6),
+    Stage("align the smaller", 6),
+    Stage("add or subtract", 5),
+    Stage("count leading zeros", 6),
+    Stage("normalise", 6),
+    Stage("round to nearest even", 6),
+    Stage("select the result", 3),
+)
 
 EXTRA_BITS = 3
 """Guard, round and sticky bit: after losing up to one bit to cancellation (more only if the
@@ -51,7 +59,7 @@ class Adder(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self._registers = place_registers(DEPTHS, latency)
+        self._registers = place_registers(STAGES, latency)
         self.latency = latency
         super().__init__()
 

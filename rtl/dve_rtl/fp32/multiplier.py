@@ -6,10 +6,18 @@ from amaranth.lib.wiring import In, Out
 
 from .format import BIAS, FRACTION_BITS, SIGNIFICAND_BITS, Float
 from .rounding import leading_zeros, round_nearest_even, select_result
-from .staging import Stages, place_registers
+from .staging import Stage, Stages, place_registers
 
-DEPTHS = (3, 6, 5, 7, 6, 6, 6, 3)
-"""Unpack, count zeros, normalise, partial products, their sum, denormalise, round, select."""
+STAGES = (
+    Stage("unpack, add exponents", 3),
+    Stage("count leading zeros of a subnormal", 6),
+    Stage("normalise", 5),
+    Stage("form partial products", 7),
+    Stage("add partial products", 6),
+    Stage("normalise or denormalise the product", 6),
+    Stage("round to nearest even", 6),
+    Stage("select the result", 3),
+)
 
 NORMALISE, PARTIALS, SUM = 2, 3, 4
 """Stages whose registers are the input, middle and output registers of the product."""
@@ -92,7 +100,7 @@ class Multiplier(wiring.Component):
     o: Out(32)
 
     def __init__(self, *, latency: int):
-        self._registers = place_registers(DEPTHS, latency)
+        self._registers = place_registers(STAGES, latency)
         self.latency = latency
         super().__init__()
 

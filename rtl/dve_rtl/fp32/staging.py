@@ -1,20 +1,30 @@
-"""Where the pipeline registers of a unit go."""
+"""The stages of a unit, and where its pipeline registers go."""
 
 from itertools import combinations, pairwise
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from amaranth import *
 
 
-def place_registers(depths: tuple[int, ...], latency: int) -> tuple[bool, ...]:
+class Stage(NamedTuple):
+    """One stage of a unit, for its stage map and the placement of its registers."""
+
+    does: str
+    """What it does, in a few words."""
+    depth: int
+    """Estimated logic depth, in levels of 4-input tables."""
+
+
+def place_registers(stages: tuple[Stage, ...], latency: int) -> tuple[bool, ...]:
     """Which stages end in a register.
 
     Parameters
     ----------
-    depths : tuple of int
-        Estimated logic depth of each stage, in levels of 4-input tables.
+    stages : tuple of Stage
+        The unit's stages in order.
     latency : int
-        Registers to place, 1 to ``len(depths)``. The last stage always has one.
+        Registers to place, 1 to ``len(stages)``. The last stage always has one.
 
     Returns
     -------
@@ -27,17 +37,17 @@ def place_registers(depths: tuple[int, ...], latency: int) -> tuple[bool, ...]:
     ValueError
         If ``latency`` is out of range.
     """
-    stages = len(depths)
-    if not 1 <= latency <= stages:
-        raise ValueError(f"latency must be 1 to {stages}, got {latency}")
+    count = len(stages)
+    if not 1 <= latency <= count:
+        raise ValueError(f"latency must be 1 to {count}, got {latency}")
 
     def unevenness(cuts: tuple[int, ...]) -> tuple[int, int]:
-        edges = (0, *cuts, stages)
-        segments = [sum(depths[a:b]) for a, b in pairwise(edges)]
+        edges = (0, *cuts, count)
+        segments = [sum(stage.depth for stage in stages[a:b]) for a, b in pairwise(edges)]
         return max(segments), sum(depth * depth for depth in segments)
 
-    cuts = min(combinations(range(1, stages), latency - 1), key=unevenness)
-    return tuple(stage + 1 in (*cuts, stages) for stage in range(stages))
+    cuts = min(combinations(range(1, count), latency - 1), key=unevenness)
+    return tuple(end in (*cuts, count) for end in range(1, count + 1))
 
 
 class Stages:
