@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
+from dve_rtl.target import Target
 
 JOB = "job.json"
 STATE = "state.npz"
@@ -63,6 +64,7 @@ class Job:
         values = json.loads((folder / JOB).read_text())
         config = values["config"]
         config["generation"] = Generation(config["generation"])
+        config["target"] = Target(config["target"])
         return cls(**values | {"config": EngineConfig(**config)})
 
 

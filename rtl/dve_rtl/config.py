@@ -7,6 +7,7 @@ from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.isa.generations import Generation
 
 from dve_rtl.generations import PSUM_ACTIVE_BYTES, TRAITS, Traits
+from dve_rtl.target import Target
 
 LANE_COUNTS = (1, 2, 4, 8, 16, 32)
 BEAT_BITS = (32, 64, 128, 256, 512)
@@ -35,6 +36,8 @@ class EngineConfig:
     mul_latency, add_latency, widen_latency, narrow_latency : int
         Pipeline depth of the fp32 units and converters in clock cycles. Never changes a bit of
         a result.
+    target : Target
+        What to make it for. Only the portable engine can be simulated.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class EngineConfig:
     add_latency: int = 3
     widen_latency: int = 1
     narrow_latency: int = 1
+    target: Target = Target.PORTABLE
 
     def __post_init__(self) -> None:
         if self.lanes not in LANE_COUNTS:

@@ -253,7 +253,7 @@ class Lane(wiring.Component):
         units = {}
         for name in UNITS:
             if name in MULTIPLIERS:
-                unit = Multiplier(latency=config.mul_latency)
+                unit = Multiplier(latency=config.mul_latency, target=config.target)
             elif name in ACCUMULATORS:
                 unit = Accumulator(adder_latency=config.add_latency)
             else:

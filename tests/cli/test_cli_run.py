@@ -271,5 +271,13 @@ def test_export_of_another_generation(dve, tmp_path, monkeypatch):
     assert (tmp_path / "dve.v").read_text() == "// maverick\n"
 
 
+def test_export_for_a_target(dve, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_module, "engine_verilog", lambda config: f"// {config.target}\n")
+    for arguments, target in (((), "portable"), (("--target", "ecp5"), "ecp5")):
+        command = ("export", "--preset", "tiny", *arguments, "-o", tmp_path / "dve.v")
+        assert dve(*command).exit_code == 0
+        assert (tmp_path / "dve.v").read_text() == f"// {target}\n"
+
+
 def test_export_asks_which_engine(dve, tmp_path):
     assert "--preset P or --lanes N" in user_error(dve("export", "-o", tmp_path / "dve.v"))

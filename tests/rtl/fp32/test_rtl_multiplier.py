@@ -14,7 +14,9 @@ from binary32_reference import (
     softfloat_mul,
     stream,
 )
-from dve_rtl.fp32.multiplier import Multiplier, Product
+from dve_rtl.fp32.multiplier import Multiplier
+from dve_rtl.fp32.product import Product
+from dve_rtl.target import Target
 
 
 def tie_pairs(rng: random.Random, count: int) -> list[tuple[int, int]]:
@@ -101,7 +103,12 @@ def test_every_latency_gives_the_same_products(latency):
 @pytest.mark.parametrize("registers", range(8))
 def test_product_has_the_latency_of_its_registers(registers):
     first, middle, last = (bool(registers >> bit & 1) for bit in range(3))
-    dut = Product(input_register=first, middle_register=middle, output_register=last)
+    dut = Product(
+        input_register=first,
+        pipeline_register=middle,
+        output_register=last,
+        target=Target.PORTABLE,
+    )
     assert dut.latency == registers.bit_count()
     rng = random.Random(registers)
     factors = [
