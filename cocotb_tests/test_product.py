@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from amaranth import *
+from amaranth import Array, C, Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from dve_cosim.arith import grids
@@ -34,6 +34,10 @@ class Bench(wiring.Component):
     Each is delayed to ``latency``, at least that of the deepest.
     """
 
+    a: Value
+    b: Value
+    select: Value
+    o: Value
     latency: int
 
     def __init__(self):
