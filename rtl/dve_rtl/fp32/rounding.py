@@ -61,6 +61,41 @@ def round_nearest_even(exponent_below, significand, guard, sticky):
     return joined[:ROUNDED_BITS]
 
 
+def round_in_place(field, fraction, guard, sticky, step):
+    """Round to nearest even and step the exponent field, in one carry chain without a table before.
+
+    Half is rounded up, so that the carry in is the guard bit; where the number was half way, the
+    last bit of the result must be 0, and setting it to 0 undoes a wrong step up. A carry out of the
+    fraction gives the next binade, up to that of infinity, by itself.
+
+    Parameters
+    ----------
+    field, fraction
+        8 and 23 bits. A subnormal number has field 0.
+    guard, sticky
+        The first bit below the fraction, and whether any bit below that is set.
+    step
+        Signed, 2 bits or more: added to ``field``. ``field + step`` is 0 to 254.
+
+    Returns
+    -------
+    Value
+        31 bits.
+    """
+    steps = Cat(step, step[-1].replicate(EXPONENT_BITS - len(step)))
+    rounded = Cat(fraction, field) + Cat(guard, C(0, FRACTION_BITS - 1), steps)
+    last = Mux(guard, sticky & ~fraction[0], fraction[0])
+    return Cat(last, rounded[1 : FRACTION_BITS + EXPONENT_BITS])
+
+
+def unless_special(magnitude, *, special, nan):
+    """31 bits: infinity if ``special``, canonical NaN if ``nan`` as well, else ``magnitude``.
+
+    All but one bit are constants where ``special``: set and reset inputs of an output register.
+    """
+    return Mux(special, Cat(C(0, FRACTION_BITS - 1), nan, C(MAX_FIELD, EXPONENT_BITS)), magnitude)
+
+
 def select_result(*, sign, rounded, zero, infinite, nan):
     """Pattern of the result: NaN before infinity before zero before the rounded number."""
     overflow = rounded[FRACTION_BITS:] >= MAX_FIELD
