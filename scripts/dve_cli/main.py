@@ -32,6 +32,7 @@ SUBCOMMANDS = {
     "prove": "Prove what the arithmetic units promise, for all operands.",
     "table": "Show what the front end of an engine knows, and what of it this engine executes.",
     "export": "Write the engine as one Verilog-2005 file, for any tool that reads that.",
+    "synth": "Measure area and speed of the units on an FPGA, with open tools.",
     "doctor": "Show what this machine has of what OpenDVE needs.",
 }
 """Name to first line of help. ``dve_cli.NAME`` defines a function ``NAME``: the subcommand."""
@@ -172,6 +173,7 @@ def dve(
         dve prove                             the same for all operands, by proof
         dve table                             what the front end knows
         dve export --preset fpga -o dve.v     Verilog for other tools
+        dve synth --unit add                  area and speed on an FPGA
 
     `dve COMMAND --help` explains a command.
     """

@@ -280,6 +280,7 @@ def test_the_wheel_holds_the_packages_with_their_data(tmp_path):
         "cocotb_tests/dve_cosim",
         "scripts/dve_cli",
         "formal/dve_formal",
+        "synth/dve_synth",
     ):
         for path in (ROOT / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:

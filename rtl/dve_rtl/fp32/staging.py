@@ -73,7 +73,12 @@ class Stages:
         outputs = SimpleNamespace()
         for name, value in values.items():
             shape = value.shape() if isinstance(value, Value) else Value.cast(value).shape()
-            output = Signal(shape, name=f"{name}_{self._closed}", reset_less=registered)
+            output = Signal(
+                shape,
+                name=f"{name}_{self._closed}",
+                reset_less=registered,
+                src_loc_at=1,  # the unit's line, not this one
+            )
             self._m.d["sync" if registered else "comb"] += output.eq(value)
             setattr(outputs, name, output)
         return outputs
