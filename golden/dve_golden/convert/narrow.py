@@ -1,13 +1,17 @@
 """From the hub format binary32 to a storage format (isa_common.md 2.5).
 
-All roundings are to nearest even with gradual underflow; a result beyond the largest finite
-becomes infinity (sis = 0) and NaN the format's canonical one (sns = 0).
+Floats round to nearest even with gradual underflow. What becomes of overflow and NaN, and how
+integers round, is up to the control values.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dve_golden.convert.fp8 import format_of, narrow_fp8
+from dve_golden.convert.integer import INTEGERS, to_integers
+from dve_golden.convert.subnormal import EXPONENT, flush
 from dve_golden.fp32.arithmetic import canonicalize
+from dve_golden.isa.control import Control
 from dve_golden.isa.enums import Dtype
 
 BF16_DROPPED = 16
@@ -17,8 +21,10 @@ FP32R_DROPPED = 10
 """The same for FP32R (1/8/13), whose container keeps them as zeros."""
 
 
-@np.errstate(over="ignore")  # FP16 overflow is defined: infinity
-def narrow(values: NDArray[np.float32], dtype: Dtype) -> NDArray[np.unsignedinteger]:
+@np.errstate(over="ignore", invalid="ignore")  # overflow is defined, and so is every NaN
+def narrow(
+    values: NDArray[np.float32], dtype: Dtype, control: Control | None = None
+) -> NDArray[np.unsignedinteger]:
     """Convert binary32 results to elements.
 
     Parameters
@@ -27,17 +33,34 @@ def narrow(values: NDArray[np.float32], dtype: Dtype) -> NDArray[np.unsignedinte
         Any shape.
     dtype
         Format of the elements.
+    control
+        Control values of the engine, by default `Control()`.
 
     Returns
     -------
     Bit patterns in a new array of the same shape: little-endian unsigned integers of the
-    element's size.
+    element's size. A NaN is the format's canonical one.
 
     Raises
     ------
     ValueError
-        If the engine does not write this format.
+        If no converter writes this format.
     """
+    control = control or Control()
+    if dtype in INTEGERS:
+        return to_integers(values, dtype, control.integer_rounding)
+    form = format_of(dtype, control)
+    if form is not None:
+        patterns = narrow_fp8(values, form)
+    else:
+        patterns = _narrow_wide(values, dtype, control)
+    return flush(patterns, dtype) if control.flush_to_zero else patterns
+
+
+def _narrow_wide(
+    values: NDArray[np.float32], dtype: Dtype, control: Control
+) -> NDArray[np.unsignedinteger]:
+    """The floats of 16 and 32 bits."""
     canonical = canonicalize(values.copy())
     bits = canonical.view(np.uint32)
     match dtype:
@@ -46,11 +69,24 @@ def narrow(values: NDArray[np.float32], dtype: Dtype) -> NDArray[np.unsignedinte
         case Dtype.FP32R:
             return _round_to_even(bits, FP32R_DROPPED).astype("<u4", copy=False)
         case Dtype.BF16:
-            return (_round_to_even(bits, BF16_DROPPED) >> BF16_DROPPED).astype("<u2")
+            narrowed = (_round_to_even(bits, BF16_DROPPED) >> BF16_DROPPED).astype("<u2")
         case Dtype.FP16:
-            return canonical.astype("<f2").view("<u2")
+            narrowed = canonical.astype("<f2").view("<u2")
         case _:
             raise ValueError(f"{dtype.name} is not a result format")
+    if control.sis or control.sns:
+        _saturate(narrowed, EXPONENT[dtype], control)
+    return narrowed
+
+
+def _saturate(patterns: NDArray[np.uint16], infinity: int, control: Control) -> None:
+    """Replace infinity (``sis``) and NaN (``sns``) by the largest finite, in place."""
+    magnitude = patterns & 0x7FFF
+    if control.sis:
+        # The pattern before infinity is the largest finite, whatever the sign.
+        patterns[magnitude == infinity] -= 1
+    if control.sns:
+        patterns[magnitude > infinity] = infinity - 1
 
 
 def _round_to_even(bits: NDArray[np.uint32], dropped: int) -> NDArray[np.uint32]:

@@ -3,16 +3,23 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from dve_golden.convert.fp8 import format_of, widen_fp8
+from dve_golden.convert.integer import INTEGERS
+from dve_golden.convert.subnormal import flush
 from dve_golden.fp32.arithmetic import canonicalize
+from dve_golden.isa.control import Control
 from dve_golden.isa.enums import Dtype
 
 
 @np.errstate(invalid="ignore")  # a signalling NaN is an operand like any other
-def widen(raw: NDArray[np.unsignedinteger], dtype: Dtype) -> NDArray[np.float32]:
+def widen(
+    raw: NDArray[np.unsignedinteger], dtype: Dtype, control: Control | None = None
+) -> NDArray[np.float32]:
     """Convert elements to binary32.
 
-    FP32, FP16 and BF16 are exact, INT32 rounds to nearest even. Every NaN becomes the canonical
-    one, FP32 included (batchnorm.md section 5); subnormals and signed zeros are kept.
+    All types are exact but INT32 and UINT32, which round to nearest even. Every NaN becomes the
+    canonical one, FP32 included (batchnorm.md section 5); signed zeros are kept, and subnormals
+    unless they are flushed.
 
     Parameters
     ----------
@@ -20,6 +27,8 @@ def widen(raw: NDArray[np.unsignedinteger], dtype: Dtype) -> NDArray[np.float32]
         Bit patterns, any shape, little-endian unsigned integers of the element's size.
     dtype
         What the patterns mean.
+    control
+        Control values of the engine, by default `Control()`.
 
     Returns
     -------
@@ -28,8 +37,16 @@ def widen(raw: NDArray[np.unsignedinteger], dtype: Dtype) -> NDArray[np.float32]
     Raises
     ------
     ValueError
-        If the engine does not read this format.
+        If no converter reads this format.
     """
+    control = control or Control()
+    if control.flush_to_zero:
+        raw = flush(raw, dtype)
+    if dtype in INTEGERS:
+        return raw.view(INTEGERS[dtype]).astype(np.float32)
+    form = format_of(dtype, control)
+    if form is not None:
+        return widen_fp8(raw, form)
     match dtype:
         case Dtype.FP32:
             values = raw.view("<f4").astype(np.float32)
@@ -37,8 +54,6 @@ def widen(raw: NDArray[np.unsignedinteger], dtype: Dtype) -> NDArray[np.float32]
             values = raw.view("<f2").astype(np.float32)
         case Dtype.BF16:
             values = (raw.astype(np.uint32) << 16).view(np.float32)
-        case Dtype.INT32:
-            return raw.view("<i4").astype(np.float32)
         case _:
             raise ValueError(f"{dtype.name} is not a source format")
     return canonicalize(values)

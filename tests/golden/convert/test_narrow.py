@@ -122,5 +122,5 @@ def test_fp32_is_kept():
 
 
 def test_strangers_are_named():
-    with pytest.raises(ValueError, match="INT32 is not a result format"):
-        narrow(np.zeros(1, np.float32), Dtype.INT32)
+    with pytest.raises(ValueError, match="INT64 is not a result format"):
+        narrow(np.zeros(1, np.float32), Dtype.INT64)

@@ -88,5 +88,5 @@ def test_result_is_a_new_array_of_the_same_shape(dtype):
 
 
 def test_strangers_are_named():
-    with pytest.raises(ValueError, match="UINT8 is not a source format"):
-        widen(np.zeros(1, np.uint8), Dtype.UINT8)
+    with pytest.raises(ValueError, match="FP32R is not a source format"):
+        widen(np.zeros(1, np.uint32), Dtype.FP32R)
