@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import conversion_tables
 import numpy as np
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
@@ -582,6 +583,17 @@ TABLES: dict[str, Callable[[], str]] = {
         *(accuracy, coupling, suite),
     )
 }
+
+
+# --- conversions ----------------------------------------------------------------------------
+
+
+def _conversion(name: str) -> str:
+    """A table of the converters."""
+    return table(*conversion_tables.TABLES[name]())
+
+
+TABLES |= {f"conversion_{name}": partial(_conversion, name) for name in conversion_tables.TABLES}
 
 
 # --- studies --------------------------------------------------------------------------------
