@@ -7,6 +7,8 @@ places at the chain's beginning, and leave through another pin. It costs a regis
 operands and three for the pins, and a table for each bit of results: for the adder 68 and 32.
 """
 
+from collections.abc import Collection
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -22,6 +24,8 @@ class Harness(wiring.Component):
     ----------
     unit : Component
         Any component; its ports may be streams and structs.
+    unobserved : collection of str
+        Outputs that are not captured, by name: those that repeat others.
 
     Members
     -------
@@ -36,10 +40,12 @@ class Harness(wiring.Component):
     capture: In(1)
     serial_out: Out(1)
 
-    def __init__(self, unit: wiring.Component):
+    def __init__(self, unit: wiring.Component, *, unobserved: Collection[str] = ()):
         self.unit = unit
         ports = [
-            (member.flow, Value.cast(port)) for _, member, port in unit.signature.flatten(unit)
+            (member.flow, Value.cast(port))
+            for path, member, port in unit.signature.flatten(unit)
+            if path[0] not in unobserved
         ]
         self._operands = Cat(port for flow, port in ports if flow is In)
         self._results = Cat(port for flow, port in ports if flow is Out)
@@ -49,6 +55,16 @@ class Harness(wiring.Component):
     def length(self) -> int:
         """Places of the chain."""
         return max(len(self._operands), len(self._results))
+
+    @property
+    def lut4(self) -> int:
+        """Tables of 4 inputs that it takes: a choice for each bit of results."""
+        return len(self._results)
+
+    @property
+    def ff(self) -> int:
+        """Registers that it takes."""
+        return self.length + 3
 
     def elaborate(self, platform):
         m = Module()

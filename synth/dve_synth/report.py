@@ -118,8 +118,10 @@ def critical_path(report: dict[str, Any], netlist: dict[str, Any]) -> Path:
 def signal(net: str) -> str:
     """Name of a net as our source has it; empty if the tools made it up.
 
-    Yosys names what has no name after a named neighbour and the cells between.
+    Yosys names what has no name after a named neighbour and the cells between. The output of a
+    block RAM stands for its memory.
     """
+    net = re.sub(r"(\.\d+)+_DO[AB]\d+(\[\d+\])?$", "", net)
     made_up = re.search(_CELL, net) or net.startswith("$")
     return "" if made_up else net.removeprefix("unit.")
 

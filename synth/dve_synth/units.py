@@ -43,6 +43,8 @@ class Unit:
         Latency to what the table says of it, in clocks.
     modules : callable
         Configuration to the Verilog that the component instantiates.
+    unobserved : tuple of str
+        Outputs that only repeat others, see `Harness`.
     is_small : bool
         Whether it is measured by default.
     """
@@ -53,6 +55,7 @@ class Unit:
     deepest: int = 0
     clocks: Callable[[int], str] = str
     modules: Callable[[EngineConfig], tuple[str, ...]] = lambda config: ()
+    unobserved: tuple[str, ...] = ()
     is_small: bool = True
 
 
@@ -83,6 +86,7 @@ UNITS = {
         latency=lambda config: config.add_latency,
         deepest=PARTIALS - 1,
         clocks=lambda latency: f"{latency + 1}, fold {3 * latency + 11}",
+        unobserved=("o",),  # the adder's result, as `sum` is
     ),
     "widen": Unit(
         about="storage formats to binary32",
@@ -120,15 +124,32 @@ UNITS = {
 SMALL = tuple(name for name, unit in UNITS.items() if unit.is_small)
 
 
-def harness_verilog(name: str, config: EngineConfig, latency: int) -> str:
-    """Verilog-2005 of a unit in its harness, top module ``harness``, with the places in our source.
+@dataclass(frozen=True)
+class Design:
+    """A unit in its harness.
+
+    Parameters
+    ----------
+    verilog : str
+        Verilog-2005, top module ``harness``, with the places in our source.
+    harness_lut4, harness_ff : int
+        What of it is the harness.
+    """
+
+    verilog: str
+    harness_lut4: int
+    harness_ff: int
+
+
+def design(name: str, config: EngineConfig, latency: int | None) -> Design:
+    """A unit in its harness.
 
     Parameters
     ----------
     name : str
         A key of `UNITS`.
     config : EngineConfig
-    latency : int
+    latency : int or None
         Of a unit that has one to choose.
 
     Raises
@@ -137,8 +158,14 @@ def harness_verilog(name: str, config: EngineConfig, latency: int) -> str:
         If the unit cannot have this latency.
     """
     unit = UNITS[name]
-    top = _verilog(Harness(unit.build(config, latency)), TOP)
-    return "\n".join([*unit.modules(config), top])
+    harness = Harness(unit.build(config, latency or 0), unobserved=unit.unobserved)
+    text = "\n".join([*unit.modules(config), _verilog(harness, TOP)])
+    return Design(text, harness.lut4, harness.ff)
+
+
+def without_places(verilog: str) -> str:
+    """The same text without the places in our source: what the tools' results depend on."""
+    return re.sub(r'\(\* src = "[^"]*" \*\)', "", verilog)
 
 
 def _verilog(component: Any, name: str) -> str:

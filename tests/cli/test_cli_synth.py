@@ -39,6 +39,8 @@ def asked(monkeypatch):
             unit=name,
             latency=latency or 3,
             speed=speed,
+            fingerprint="0" * 32,
+            harness=Area(lut4=32, carry=0, ff=68, dsp=0, bram=0),
             area=Area(lut4=1234, carry=56, ff=78, dsp=4, bram=2),
             mhz={seed: 200.4 + seed for seed in seeds},
             path=Path((Hop(0.4, "sum_4[3]", "dve_rtl/config.py:1"), Hop(4.96, "o", "")), 2.0, 2.96),

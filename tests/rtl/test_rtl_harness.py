@@ -5,8 +5,10 @@ import random
 
 import pytest
 from amaranth import *
+from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 from dve_rtl.convert.widen import Widen
+from dve_rtl.fp32.accumulator import Accumulator
 from dve_rtl.fp32.adder import Adder
 from dve_rtl.fp32.reciprocal import Reciprocal
 from dve_rtl.harness import Harness
@@ -66,3 +68,15 @@ def test_the_unit_in_the_harness_is_the_bare_unit(make, length):
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+def test_size():
+    harness = Harness(Adder(latency=3))
+    assert (harness.lut4, harness.ff) == (32, 68)
+    Fragment.get(harness, None)
+
+
+def test_outputs_that_are_left_out_are_not_captured():
+    harness = Harness(Accumulator(adder_latency=3), unobserved=("o",))
+    assert harness.lut4 == len(harness.unit.sum) + len(harness.unit.sum_valid)
+    Fragment.get(harness, None)

