@@ -1,13 +1,15 @@
-"""Corner operands and records one bit away from legal ones: RTL and golden machine agree."""
+"""Operands, walks, addresses at the corners; records one bit from legal ones: both sides agree."""
 
 from collections import Counter
 from functools import partial
 
 import pytest
 from benches.configs import SMALL
+from dve_cosim.alignments import alignments
 from dve_cosim.neighbours import neighbours
 from dve_cosim.numeric_corners import numeric_corners
 from dve_cosim.scoreboard import first_failure, golden, rtl
+from dve_cosim.walk_corners import walk_corners
 from dve_golden.isa.enums import Reason
 
 CONFIG = SMALL[4]
@@ -26,6 +28,22 @@ def compare(workload):
 
 def test_operands_at_the_corners():
     compare(numeric_corners(1, CONFIG))
+
+
+def test_walks_at_the_ends_of_counts_and_reaches():
+    workload = walk_corners(1, CONFIG)
+    outcomes = golden(workload.programs, workload.states, config=CONFIG)
+    reasons = Counter(reason for outcome in outcomes for reason in outcome.reason)
+    assert reasons == {Reason.NONE: 3, Reason.WALK: 24}
+    compare(workload)
+
+
+def test_addresses_at_every_byte_of_a_word():
+    workload = alignments(1, CONFIG)
+    (outcome,) = golden(workload.programs, workload.states, config=CONFIG)
+    reasons = {Reason.NONE, Reason.DTYPE, Reason.ALIGNMENT, Reason.REGION, Reason.IMMEDIATE}
+    assert set(outcome.reason) == reasons
+    compare(workload)
 
 
 def test_records_one_bit_from_legal_ones():

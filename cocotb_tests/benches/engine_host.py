@@ -324,6 +324,34 @@ async def traffic_beside_execution(dut, share):
 
 
 @cocotb.test(timeout_time=10_000_000, timeout_unit="step")
+async def lane_state_is_served_between_two_instructions(dut):
+    """However many instructions wait, none begins before a request that came first is served."""
+    bench = Bench(dut)
+    await bench.start()
+    await bench.fill(random_state(np.random.default_rng(16), CONFIG, special=0.02))
+    program = 12 * back_prop(0x000, 0x100, 0x200, elements=16)
+    completed = []
+
+    async def execute():
+        cocotb.start_soon(bench.records.send(program))
+        for _ in range(len(program) // 64):
+            completed.append(await bench.completions.receive())
+
+    execution = cocotb.start_soon(execute())
+    while not completed:
+        await RisingEdge(dut.clk)
+    # Reads take two clocks each: without the request's claim, instructions would slip in between.
+    fields = [(Space.STATE, 0, field) for field in range(FIELDS)]
+    for (_, _, field), seen in zip(fields, await bench.host.read(fields), strict=True):
+        held = bench.expected.lane_state.view(np.uint32)[:LANES, field]
+        assert (np.frombuffer(seen, "<u4")[::2] == held).all(), field
+    assert len(completed) <= 3, "the one that runs, and one whose completion is on its way"
+    await execution
+    bench.expected.run(program)
+    await bench.check()
+
+
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
 async def registers_are_read_in_order_under_back_pressure(dut):
     rng = np.random.default_rng(15)
     bench = Bench(dut, share=0.7)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dve_golden.isa.codec import Fields, encode
 from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
+from dve_golden.isa.text import assemble
 from dve_rtl.config import EngineConfig
 
 _ROW = re.compile(r"^\| (0x\w\w.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
@@ -23,17 +24,41 @@ _LONG_COUNT = 40
 """Elements of the instruction ahead, during which the next one is validated."""
 
 
+_PLACEMENTS: dict[str, tuple[str, str, str]] = {
+    "in front of both sources": ("sbuf[0:0x204]:fp32", "sbuf[0:0x104]:fp32", "sbuf[0:0x4]:fp32"),
+    "between the sources": ("sbuf[0:0x4]:fp32", "sbuf[0:0x204]:fp32", "sbuf[0:0x104]:fp32"),
+    "in place of the first source": ("sbuf[0:0x4]:fp32", "sbuf[0:0x104]:fp32", "sbuf[0:0x4]:fp32"),
+    "in place of the second source": ("sbuf[0:0x2]:bf16", "sbuf[0:0x42]:bf16", "sbuf[0:0x42]:fp16"),
+    "in place of both": ("sbuf[0:0x3f0]:fp16", "sbuf[0:0x3f0]:bf16", "sbuf[0:0x3f0]:bf16"),
+    "in another memory": ("sbuf[0:0x4]:fp32", "sbuf[0:0x4]:fp32", "psum[0:0x4]:fp32"),
+    "in another quadrant": ("sbuf[32:0x4]:fp32", "sbuf[32:0x4]:fp32", "sbuf[64:0x4]:fp32"),
+}
+"""Of src0, src1 and dst, by what dst is: no element can read what another one writes."""
+
+_QUADRANT_CHANNELS, _PLACED_COUNT = 32, 8
+
+
 @dataclass(frozen=True)
 class Case:
-    """An instruction with its sizes: channels, and elements of a channel or entries."""
+    """An instruction with its sizes: channels, and elements of a channel or entries.
+
+    Sources and destination are such that elements overlap in time: they share no byte, or a
+    BackProp has one of `_PLACEMENTS`.
+    """
 
     opcode: Opcode
     channels: int
     count: int
+    placement: str = ""
 
     def encode(self) -> bytes:
-        """The record; sources and destination share no byte, so that elements overlap in time."""
-        return encode(self.opcode, _FIELDS[self.opcode](self.channels, self.count))
+        """The record."""
+        if not self.placement:
+            return encode(self.opcode, _FIELDS[self.opcode](self.channels, self.count))
+        # Three dimensions, the innermost backwards, so that a walk is more than its bounds.
+        walk = f"2x2x{self.count // 4}@-1,2,4"
+        src0, src1, dst = (f"{place}:{walk}" for place in _PLACEMENTS[self.placement])
+        return assemble(f"back_prop channels={self.channels} src0={src0} src1={src1} dst={dst}")
 
 
 class CycleCounts:
@@ -80,6 +105,10 @@ def cases_behind() -> list[Case]:
             cases += [Case(opcode, channels, 1) for channels in CHANNELS]
         else:
             cases += [Case(opcode, channels, n) for channels in CHANNELS for n in COUNTS]
+    for placement in _PLACEMENTS:
+        cases.append(
+            Case(Opcode.BATCH_NORM_BACK_PROP, _QUADRANT_CHANNELS, _PLACED_COUNT, placement)
+        )
     return cases
 
 

@@ -65,6 +65,8 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
+            "--out",
+            "-o",
             metavar="OUT.npz",
             help="State after, and completion_opcode, completion_reason, completion_cycles.",
         ),

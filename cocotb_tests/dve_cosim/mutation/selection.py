@@ -15,6 +15,7 @@ import numpy as np
 from dve_golden.isa.text import split_records
 from dve_rtl.config import EngineConfig
 
+from dve_cosim.alignments import alignments
 from dve_cosim.case import Case
 from dve_cosim.cycle_counts import CycleCounts, behind_another, cases_alone, cases_behind
 from dve_cosim.errors import CosimError
@@ -23,6 +24,7 @@ from dve_cosim.neighbours import neighbours
 from dve_cosim.numeric_corners import numeric_corners
 from dve_cosim.scoreboard import Outcome, golden
 from dve_cosim.state import ArchState
+from dve_cosim.walk_corners import walk_corners
 from dve_cosim.workloads import Workload
 
 CONFIG = EngineConfig(lanes=1, sbuf_bytes=1024, psum_bytes=512)
@@ -126,21 +128,23 @@ class Selection:
             raise CosimError(f"{root} holds no tests; mutants need a checkout of the repository")
         self.runs: tuple[Run, ...] = (
             EngineRun(
-                ("fuzz", "neighbours", "cycles"),
+                ("fuzz", "neighbours", "alignments", "cycles"),
                 tuple(
                     chain(
                         _parts("fuzz", _batch(0), _PARTS),
                         _steps("neighbours", neighbours(1, CONFIG)),
+                        _steps("alignments", alignments(1, CONFIG)),
                         _cycles(root / "docs" / "architecture.md"),
                     )
                 ),
                 _MOST_CYCLES,
             ),
             EngineRun(
-                ("corners", "vectors", "more fuzz"),
+                ("corners", "walks", "vectors", "more fuzz"),
                 tuple(
                     chain(
                         _steps("corners", numeric_corners(1, CONFIG)),
+                        _steps("walks", walk_corners(1, CONFIG)),
                         _steps("vectors", _stored(root / "tests")),
                         *(_parts("more fuzz", _batch(number), (PROGRAMS,)) for number in (2, 5)),
                     )
@@ -157,7 +161,7 @@ class Selection:
             ),
             BenchRun("resets", 2),
             BenchRun("two_engines", 3),
-            BenchRun("engine_host", 8),
+            BenchRun("engine_host", 9),
             EngineRun(("long",), tuple(_parts("long", _batch(1), (PROGRAMS,))), _LONG_CYCLES),
         )
 
