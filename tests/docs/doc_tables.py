@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import conversion_tables
 import numpy as np
+import operator_tables
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
 from dve_golden.batchnorm.digits import digits_layer
@@ -585,15 +587,17 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-# --- conversions ----------------------------------------------------------------------------
+# --- conversions and operators --------------------------------------------------------------
 
 
-def _conversion(name: str) -> str:
-    """A table of the converters."""
-    return table(*conversion_tables.TABLES[name]())
+def _of(module: ModuleType, name: str) -> str:
+    """A table that a module beside this one makes."""
+    return table(*module.TABLES[name]())
 
 
-TABLES |= {f"conversion_{name}": partial(_conversion, name) for name in conversion_tables.TABLES}
+for _module in (conversion_tables, operator_tables):
+    _prefix = _module.__name__.removesuffix("_tables")
+    TABLES |= {f"{_prefix}_{name}": partial(_of, _module, name) for name in _module.TABLES}
 
 
 # --- studies --------------------------------------------------------------------------------
