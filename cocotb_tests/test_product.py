@@ -17,13 +17,13 @@ from dve_cosim.arith.simulator import UnitSimulator
 from dve_cosim.arith.units import unit_verilog
 from dve_rtl.fp32.format import SIGNIFICAND_BITS
 from dve_rtl.fp32.multiplier import STAGES, Multiplier
-from dve_rtl.fp32.product import BLOCK_BITS, Product
+from dve_rtl.fp32.product import BLOCK_BITS, BLOCK_REGISTERS, Product
 from dve_rtl.target import Target
 
 BLOCK = Path(__file__).with_name("mult18x18d.v").read_text()
 
-REGISTERS = list(product((False, True), repeat=3))
-"""Every choice of the registers of a product."""
+SETTINGS = [(*block, *block[:2]) for block in product((False, True), repeat=BLOCK_REGISTERS)]
+"""Every choice of the registers of a block, and of those of the sum."""
 
 LATENCIES = range(1, len(STAGES) + 1)
 
@@ -59,29 +59,21 @@ def _delayed(m: Module, value: Value, clocks: int) -> Value:
 
 
 class Products(Bench):
-    """Word ``2*n`` is bits 31:0 of the ECP5 form with registers ``REGISTERS[n]``.
+    """Word ``2*n`` is bits 31:0 of the ECP5 form with registers ``SETTINGS[n]``.
 
     Word ``2*n + 1`` is its bits 47:32, and in bit 31 whether any bit of the two forms differs.
     """
 
-    latency = 3
+    latency = max(map(sum, SETTINGS))
 
     def elaborate(self, platform):
         m = Module()
         words = []
-        for first, middle, last in REGISTERS:
-            forms = {}
-            for target in Target:
-                m.submodules += (
-                    form := Product(
-                        input_register=first,
-                        pipeline_register=middle,
-                        output_register=last,
-                        target=target,
-                    )
-                )
+        for registers in SETTINGS:
+            forms = {target: Product(registers=registers, target=target) for target in Target}
+            for form in forms.values():
+                m.submodules += form
                 m.d.comb += [form.a.eq(self.a), form.b.eq(self.b)]
-                forms[target] = form
             block, portable = forms[Target.ECP5], forms[Target.PORTABLE]
             assert block.latency == portable.latency
             high = Cat(block.o[32:], C(0, 15), block.o != portable.o)
@@ -126,7 +118,7 @@ def products():
         yield simulator
 
 
-@pytest.mark.parametrize("setting", range(len(REGISTERS)))
+@pytest.mark.parametrize("setting", range(len(SETTINGS)))
 def test_both_forms_give_the_exact_product(products, setting):
     a, b = factors()
     exact = a.astype(np.uint64) * b

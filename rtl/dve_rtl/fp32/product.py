@@ -11,20 +11,25 @@ from .staging import Stages
 BLOCK_BITS = 18
 """Factor width of a MULT18X18D."""
 
+BLOCK_REGISTERS = 3
+"""Registers of a MULT18X18D, in the order of the data: input, pipeline, output."""
+
+REGISTERS = BLOCK_REGISTERS + 2
+"""Places for registers in a product: those of the blocks, then two that split the final sum."""
+
 
 class Product(wiring.Component):
     """Exact unsigned 24 x 24 bit product; a new one can start every clock.
 
-    The three optional registers are those of common multiplier blocks: on the factors, inside the
-    multiplier, and behind it. The portable form writes them around one ``*``, where synthesizers
-    that absorb or retime registers find them. Yosys does neither, so for ECP5 four MULT18X18D are
-    instantiated with their own registers on; the sum of the four products follows the last
-    register. Both forms have the same ports, values and latency.
+    Both forms have the same ports, values and latency. The portable form is one ``*`` behind the
+    first register and before the others, where synthesizers that move registers, or absorb them
+    into multiplier blocks, find them. Yosys does neither, so for ECP5 four MULT18X18D are
+    instantiated with their own registers on.
 
     Parameters
     ----------
-    input_register, pipeline_register, output_register : bool
-        Registers to have; the latency in clocks is how many are True.
+    registers : tuple of bool
+        Which of the places in `REGISTERS` have one.
     target : Target
 
     Members
@@ -32,22 +37,16 @@ class Product(wiring.Component):
     a, b : In(24)
         Factors.
     o : Out(48)
-        Product, ``latency`` clocks later.
+        Product, as many clocks later as there are registers.
     """
 
     a: In(SIGNIFICAND_BITS)
     b: In(SIGNIFICAND_BITS)
     o: Out(2 * SIGNIFICAND_BITS)
 
-    def __init__(
-        self,
-        *,
-        input_register: bool,
-        pipeline_register: bool,
-        output_register: bool,
-        target: Target,
-    ):
-        self.registers = (input_register, pipeline_register, output_register)
+    def __init__(self, *, registers: tuple[bool, ...], target: Target):
+        assert len(registers) == REGISTERS
+        self.registers = registers
         self.target = target
         super().__init__()
 
@@ -67,8 +66,10 @@ class Product(wiring.Component):
     def _portable(self, m: Module) -> None:
         stages = Stages(m, self.registers)
         factors = stages.close(a=self.a, b=self.b)
-        product = stages.close(o=factors.a * factors.b)
-        m.d.comb += self.o.eq(stages.close(o=product.o).o)
+        s = stages.close(product=factors.a * factors.b)
+        for _ in range(REGISTERS - 2):
+            s = stages.close(product=s.product)
+        m.d.comb += self.o.eq(s.product)
 
     def _ecp5(self, m: Module) -> None:
         # Each factor is high * 2^18 + low, high of 6 bits. The outer products do not overlap: that
@@ -80,11 +81,17 @@ class Product(wiring.Component):
             for b_part, b_bits in parts.items():
                 a, b = self.a[a_bits], self.b[b_bits]
                 o = Signal(2 * BLOCK_BITS, name=f"{a_part}_{b_part}")
-                m.submodules[f"{a_part}_{b_part}"] = _mult18x18d(a, b, o, self.registers)
+                block = _mult18x18d(a, b, o, self.registers[:BLOCK_REGISTERS])
+                m.submodules[f"{a_part}_{b_part}"] = block
                 products[a_part, b_part] = o[: len(a) + len(b)]
-        outer = Cat(products["low", "low"], products["high", "high"])
-        cross = products["low", "high"] + products["high", "low"]
-        m.d.comb += self.o.eq(Cat(outer[:BLOCK_BITS], outer[BLOCK_BITS:] + cross))
+        stages = Stages(m, self.registers[BLOCK_REGISTERS:])
+        s = stages.close(
+            outer=Cat(products["low", "low"], products["high", "high"]),
+            cross=products["low", "high"] + products["high", "low"],
+        )
+        high = s.outer[BLOCK_BITS:] + s.cross  # the whole product has 48 bits: no carry
+        s = stages.close(product=Cat(s.outer[:BLOCK_BITS], high[: len(self.o) - BLOCK_BITS]))
+        m.d.comb += self.o.eq(s.product)
 
 
 def _mult18x18d(a: Value, b: Value, o: Signal, registers: tuple[bool, ...]) -> Instance:

@@ -15,7 +15,7 @@ from binary32_reference import (
     stream,
 )
 from dve_rtl.fp32.multiplier import Multiplier
-from dve_rtl.fp32.product import Product
+from dve_rtl.fp32.product import REGISTERS, Product
 from dve_rtl.target import Target
 
 
@@ -100,13 +100,10 @@ def test_every_latency_gives_the_same_products(latency):
     assert results == [reference_mul(a, b) for a, b in pairs]
 
 
-@pytest.mark.parametrize("registers", range(8))
+@pytest.mark.parametrize("registers", range(1 << REGISTERS))
 def test_product_has_the_latency_of_its_registers(registers):
-    first, middle, last = (bool(registers >> bit & 1) for bit in range(3))
     dut = Product(
-        input_register=first,
-        pipeline_register=middle,
-        output_register=last,
+        registers=tuple(bool(registers >> place & 1) for place in range(REGISTERS)),
         target=Target.PORTABLE,
     )
     assert dut.latency == registers.bit_count()
