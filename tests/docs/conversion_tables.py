@@ -7,7 +7,7 @@ import numpy as np
 from dve_golden.convert.integer import INTEGERS
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
-from dve_golden.isa.control import DEFAULT_CONTROL, Control
+from dve_golden.isa.control import RESET_CONTROL, Control
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
 
 Table = tuple[tuple[str, ...], list[tuple[object, ...]]]
@@ -131,7 +131,7 @@ def control() -> Table:
     rows: list[tuple[object, ...]] = []
     for field in fields(Control):
         by_value: dict[str, list[str]] = {}
-        for generation, values in DEFAULT_CONTROL.items():
+        for generation, values in RESET_CONTROL.items():
             by_value.setdefault(shown(getattr(values, field.name)), []).append(generation.value)
         if len(by_value) == 1:
             default = next(iter(by_value))

@@ -11,8 +11,9 @@ from dve_golden.convert.fp8 import format_of, narrow_fp8
 from dve_golden.convert.integer import INTEGERS, to_integers
 from dve_golden.convert.subnormal import EXPONENT, flush
 from dve_golden.fp32.arithmetic import canonicalize
-from dve_golden.isa.control import Control
+from dve_golden.isa.control import RESET_CONTROL, Control
 from dve_golden.isa.enums import Dtype
+from dve_golden.isa.generations import Generation
 
 BF16_DROPPED = 16
 """Significand bits that BF16 (1/8/7) lacks against binary32."""
@@ -23,18 +24,20 @@ FP32R_DROPPED = 10
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is defined, and so is every NaN
 def narrow(
-    values: NDArray[np.float32], dtype: Dtype, control: Control | None = None
+    values: NDArray[np.float32],
+    dtype: Dtype,
+    control: Control = RESET_CONTROL[Generation.CAYMAN],
 ) -> NDArray[np.unsignedinteger]:
     """Convert binary32 results to elements.
 
     Parameters
     ----------
     values
-        Any shape.
+        Any shape but a scalar.
     dtype
         Format of the elements.
     control
-        Control values of the engine, by default `Control()`.
+        Control values of the engine; by default those of the default generation after reset.
 
     Returns
     -------
@@ -46,37 +49,46 @@ def narrow(
     ValueError
         If no converter writes this format.
     """
-    control = control or Control()
-    if dtype in INTEGERS:
-        return to_integers(values, dtype, control.integer_rounding)
-    form = format_of(dtype, control)
-    if form is not None:
-        patterns = narrow_fp8(values, form)
-    else:
-        patterns = _narrow_wide(values, dtype, control)
+    patterns = _narrow(values, dtype, control)
     return flush(patterns, dtype) if control.flush_to_zero else patterns
 
 
-def _narrow_wide(
+def _narrow(
     values: NDArray[np.float32], dtype: Dtype, control: Control
 ) -> NDArray[np.unsignedinteger]:
-    """The floats of 16 and 32 bits."""
-    canonical = canonicalize(values.copy())
-    bits = canonical.view(np.uint32)
+    """Without flushing; the same parameters and errors."""
     match dtype:
         case Dtype.FP32:
-            return bits.astype("<u4", copy=False)
+            return _canonical_bits(values).astype("<u4", copy=False)
         case Dtype.FP32R:
-            return _round_to_even(bits, FP32R_DROPPED).astype("<u4", copy=False)
+            return _round_to_even(_canonical_bits(values), FP32R_DROPPED).astype("<u4", copy=False)
         case Dtype.BF16:
-            narrowed = (_round_to_even(bits, BF16_DROPPED) >> BF16_DROPPED).astype("<u2")
+            rounded = _round_to_even(_canonical_bits(values), BF16_DROPPED)
+            narrowed = (rounded >> BF16_DROPPED).astype("<u2")
         case Dtype.FP16:
-            narrowed = canonical.astype("<f2").view("<u2")
+            narrowed = _canonical_bits(values).view(np.float32).astype("<f2").view("<u2")
         case _:
-            raise ValueError(f"{dtype.name} is not a result format")
+            return _narrow_integer_or_fp8(values, dtype, control)
     if control.sis or control.sns:
         _saturate(narrowed, EXPONENT[dtype], control)
     return narrowed
+
+
+def _narrow_integer_or_fp8(
+    values: NDArray[np.float32], dtype: Dtype, control: Control
+) -> NDArray[np.unsignedinteger]:
+    """Types that make any NaN the same without help."""
+    if dtype in INTEGERS:
+        return to_integers(values, dtype, control.integer_rounding)
+    form = format_of(dtype, control)
+    if form is None:
+        raise ValueError(f"{dtype.name} is not a result format")
+    return narrow_fp8(values, form)
+
+
+def _canonical_bits(values: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Patterns in a new array."""
+    return canonicalize(values.copy()).view(np.uint32)
 
 
 def _saturate(patterns: NDArray[np.uint16], infinity: int, control: Control) -> None:

@@ -7,13 +7,16 @@ from dve_golden.convert.fp8 import format_of, widen_fp8
 from dve_golden.convert.integer import INTEGERS
 from dve_golden.convert.subnormal import flush
 from dve_golden.fp32.arithmetic import canonicalize
-from dve_golden.isa.control import Control
+from dve_golden.isa.control import RESET_CONTROL, Control
 from dve_golden.isa.enums import Dtype
+from dve_golden.isa.generations import Generation
 
 
 @np.errstate(invalid="ignore")  # a signalling NaN is an operand like any other
 def widen(
-    raw: NDArray[np.unsignedinteger], dtype: Dtype, control: Control | None = None
+    raw: NDArray[np.unsignedinteger],
+    dtype: Dtype,
+    control: Control = RESET_CONTROL[Generation.CAYMAN],
 ) -> NDArray[np.float32]:
     """Convert elements to binary32.
 
@@ -24,11 +27,11 @@ def widen(
     Parameters
     ----------
     raw
-        Bit patterns, any shape, little-endian unsigned integers of the element's size.
+        Bit patterns, any shape but a scalar, little-endian unsigned integers of the element's size.
     dtype
         What the patterns mean.
     control
-        Control values of the engine, by default `Control()`.
+        Control values of the engine; by default those of the default generation after reset.
 
     Returns
     -------
@@ -39,14 +42,8 @@ def widen(
     ValueError
         If no converter reads this format.
     """
-    control = control or Control()
     if control.flush_to_zero:
         raw = flush(raw, dtype)
-    if dtype in INTEGERS:
-        return raw.view(INTEGERS[dtype]).astype(np.float32)
-    form = format_of(dtype, control)
-    if form is not None:
-        return widen_fp8(raw, form)
     match dtype:
         case Dtype.FP32:
             values = raw.view("<f4").astype(np.float32)
@@ -55,5 +52,17 @@ def widen(
         case Dtype.BF16:
             values = (raw.astype(np.uint32) << 16).view(np.float32)
         case _:
-            raise ValueError(f"{dtype.name} is not a source format")
+            return _widen_integer_or_fp8(raw, dtype, control)
     return canonicalize(values)
+
+
+def _widen_integer_or_fp8(
+    raw: NDArray[np.unsignedinteger], dtype: Dtype, control: Control
+) -> NDArray[np.float32]:
+    """Integers and 8-bit floats, which have no NaN but the canonical one."""
+    if dtype in INTEGERS:
+        return raw.view(INTEGERS[dtype]).astype(np.float32)
+    form = format_of(dtype, control)
+    if form is None:
+        raise ValueError(f"{dtype.name} is not a source format")
+    return widen_fp8(raw, form)

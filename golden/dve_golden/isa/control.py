@@ -63,7 +63,7 @@ class Control:
             raise ValueError(f"emax_e4m3 is 7 or 8, got {self.emax_e4m3}")
 
 
-DEFAULT_CONTROL: dict[Generation, Control] = {
+RESET_CONTROL: dict[Generation, Control] = {
     Generation.SUNDA: Control(),
     Generation.CAYMAN: Control(),
     Generation.MARIANA: Control(emax_e4m3=OCP_EMAX_E4M3),

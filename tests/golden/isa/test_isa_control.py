@@ -4,19 +4,19 @@ from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
-from dve_golden.isa.control import DEFAULT_CONTROL, Control, IntegerRounding
+from dve_golden.isa.control import RESET_CONTROL, Control, IntegerRounding
 from dve_golden.isa.generations import Generation
 
 
 def test_defaults_differ_in_the_largest_exponent_of_e4m3_alone():
-    exponents = {generation: DEFAULT_CONTROL[generation].emax_e4m3 for generation in Generation}
+    exponents = {generation: RESET_CONTROL[generation].emax_e4m3 for generation in Generation}
     assert exponents == {
         Generation.SUNDA: 7,
         Generation.CAYMAN: 7,
         Generation.MARIANA: 8,
         Generation.MAVERICK: 8,
     }
-    for control in DEFAULT_CONTROL.values():
+    for control in RESET_CONTROL.values():
         assert replace(control, emax_e4m3=7) == Control()
 
 
