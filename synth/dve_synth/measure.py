@@ -123,9 +123,8 @@ def measure(
     """
     total = 1 + len(seeds)
     progress(name, 0, total)
-    unit = UNITS[name]
-    if latency is None and unit.latency is not None:
-        latency = unit.latency(config)
+    if latency is None:
+        latency = UNITS[name].latency_of(config)
     made = design(name, config, latency)
     mapped = netlist(name, made.verilog, lambda: progress(name, 0, total))
     placed = _place(name, mapped, seeds, speed, lambda done: progress(name, 1 + done, total))

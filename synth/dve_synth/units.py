@@ -58,6 +58,10 @@ class Unit:
     unobserved: tuple[str, ...] = ()
     is_small: bool = True
 
+    def latency_of(self, config: EngineConfig) -> int | None:
+        """The latency that a configuration has; None if there is none to choose."""
+        return None if self.latency is None else self.latency(config)
+
 
 def _memories(config: EngineConfig) -> tuple[str, ...]:
     return ram_verilog(reads=1), ram_verilog(reads=2)

@@ -17,6 +17,7 @@ from typing import Any
 import conversion_tables
 import numpy as np
 import operator_tables
+import unit_tables
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
 from dve_golden.batchnorm.digits import digits_layer
@@ -598,6 +599,26 @@ def _of(module: ModuleType, name: str) -> str:
 for _module in (conversion_tables, operator_tables):
     _prefix = _module.__name__.removesuffix("_tables")
     TABLES |= {f"{_prefix}_{name}": partial(_of, _module, name) for name in _module.TABLES}
+
+
+# --- units ----------------------------------------------------------------------------------
+
+
+def _stage_map(name: str) -> str:
+    """The stages of a unit."""
+    return table(*unit_tables.stage_map(name))
+
+
+def _measured(name: str) -> str:
+    """A table of area and speed, from the recorded measurements."""
+    return table(*unit_tables.MEASURED[name]())
+
+
+TABLES |= {f"stages_{name}": partial(_stage_map, name) for name in unit_tables.STAGED}
+TABLES |= {
+    f"derivation_{name}": partial(unit_tables.derivation, name) for name in unit_tables.DERIVED
+}
+TABLES |= {f"synthesis_{name}": partial(_measured, name) for name in unit_tables.MEASURED}
 
 
 # --- studies --------------------------------------------------------------------------------

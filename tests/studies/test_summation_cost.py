@@ -63,6 +63,11 @@ def test_lane_has_the_units_of_the_engine():
     today, exact = cost.LANES
     counts = Counter(dict(today.units))
     assert counts[cost.MULTIPLIER] == len(MULTIPLIERS)
-    assert counts[cost.ADDER] + counts[cost.STRIDED] == len(ADDERS)
+    assert counts[cost.ADDER] + counts[cost.ACCUMULATOR] == len(ADDERS)
     assert Counter(dict(exact.units))[cost.KULISCH] == cost.SUMS
-    assert today.lut4 == 3 * (640 - 33) + (738 - 33) + 3 * (745 - 33)
+
+
+def test_a_lane_is_counted_without_the_harness_of_its_units():
+    small, large = cost.Unit(43, 88, 200.0, 33, 68), cost.Unit(133, 1068, 200.0, 33, 68)
+    lane = cost.Lane("three and one", ((small, 3), (large, 1)))
+    assert (lane.lut4, lane.ff) == (3 * 10 + 100, 3 * 20 + 1000)

@@ -69,8 +69,7 @@ def test_an_error_ends_the_other_seeds(tools, monkeypatch):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_units_in_their_harness(name):
-    unit = UNITS[name]
-    latency = unit.latency(FPGA) if unit.latency else 0
+    latency = UNITS[name].latency_of(FPGA)
     text = design(name, replace(FPGA, target=Target.ECP5), latency).verilog
     assert re.search(r"^module harness\(", text, re.MULTILINE)
     places = re.findall(r'src = "([^"]+)"', text)

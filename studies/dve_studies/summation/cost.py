@@ -1,15 +1,16 @@
 """What each way of summing costs in hardware, at one term per clock.
 
-The figures of a `Unit` are measured: prototypes on a Lattice ECP5-85F of speed grade 8, by Yosys
-`synth_ecp5` and nextpnr-ecp5, median of three seeds, inside a harness that loads operands serially.
-Everything else is derived here from the dependences between additions; no circuit of it has been
-built.
+The figures of a `Unit` are measured on a Lattice ECP5-85F of speed grade 8, by Yosys and nextpnr,
+median of three seeds, inside a harness that loads operands serially: those of the engine's units
+by ``dve synth``, that of the exact accumulator on a prototype. Everything else is derived here from
+the dependences between additions; no circuit of it has been built.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dve_golden.fp32.fold import PARTIALS
+from dve_synth.recorded import CONFIG, Row, recorded
 
 from dve_studies.summation.exact import PRECISION
 from dve_studies.summation.schemes import (
@@ -25,7 +26,7 @@ from dve_studies.summation.schemes import (
 )
 
 WORD = 32
-ADDER_LATENCY = 7
+ADDER_LATENCY = CONFIG.add_latency
 """Clocks of the adder in an accumulator; with the operand register its loop is one longer."""
 
 LOOP = ADDER_LATENCY + 1
@@ -44,31 +45,46 @@ COUNT_BITS = 32
 
 @dataclass(frozen=True)
 class Unit:
-    """Size and speed of a placed and routed unit, its harness included."""
+    """Size and speed of a placed and routed unit, its harness included.
+
+    Members
+    -------
+    lut4, ff : int
+        Tables of four inputs, registers.
+    mhz : float
+        Highest clock.
+    harness_lut4, harness_ff : int
+        What of it is the harness.
+    """
 
     lut4: int
     ff: int
-    mhz: int
+    mhz: float
+    harness_lut4: int
+    harness_ff: int
 
     @property
     def net(self) -> tuple[int, int]:
         """LUT4 and FF without the harness."""
-        return self.lut4 - HARNESS_LUT4, self.ff - HARNESS_FF
+        return self.lut4 - self.harness_lut4, self.ff - self.harness_ff
 
 
-HARNESS_LUT4, HARNESS_FF = 33, 68
+def _of_engine(unit: str, latency: int) -> Unit:
+    """A unit of the engine as it is recorded in docs/synthesis.json."""
+    figures = recorded(Row(unit, latency))
+    harness = figures["harness"]
+    return Unit(figures["lut4"], figures["ff"], figures["mhz"], harness["lut4"], harness["ff"])
 
-ADDER = Unit(738, 525, 211)
-"""Adder of eight stages."""
 
-STRIDED = Unit(745, 558, 207)
-"""Strided accumulator, without the control that joins the eight partials at the end."""
+ADDER = _of_engine("add", ADDER_LATENCY)
 
-KULISCH = Unit(1289, 1129, 225)
-"""Exact fixed-point accumulator: any order, one final rounding."""
+ACCUMULATOR = _of_engine("acc", ADDER_LATENCY)
+"""The fold with its control; without a fold it is an adder."""
 
-MULTIPLIER = Unit(640, 548, 218)
-"""Multiplier of eight stages; four DSP blocks."""
+MULTIPLIER = _of_engine("mul", CONFIG.mul_latency)
+
+KULISCH = Unit(1289, 1129, 225, 33, 68)
+"""Exact fixed-point accumulator: any order, one final rounding. A prototype."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +147,8 @@ COSTS = (
         interval=LOOP,
         tail=lambda n: 0,
         state_bits=lambda n: WORD,
-        unit=STRIDED,
-        remark="the strided unit, a term every eighth clock",
+        unit=ADDER,
+        remark="the adder, a term every eighth clock",
     ),
     Cost(
         FOLD,
@@ -140,8 +156,8 @@ COSTS = (
         interval=1,
         tail=lambda n: FOLD_TAIL,
         state_bits=lambda n: PARTIALS * WORD,
-        unit=STRIDED,
-        remark="without the control of the final additions",
+        unit=ACCUMULATOR,
+        remark="the engine's accumulator",
     ),
     Cost(
         BLOCKED,
@@ -182,7 +198,7 @@ COSTS = (
         tail=None,
         state_bits=lambda n: kulisch_bits(),
         unit=KULISCH,
-        remark="with its final rounding",
+        remark="a prototype, with its final rounding",
     ),
 )
 
@@ -209,7 +225,7 @@ BACK_PROP_ADDERS = 3
 SUMS = 3
 
 LANES = (
-    Lane("three folds, which are adders too", ((MULTIPLIER, 3), (ADDER, 1), (STRIDED, SUMS))),
+    Lane("three folds, which are adders too", ((MULTIPLIER, 3), (ADDER, 1), (ACCUMULATOR, SUMS))),
     Lane(
         "three exact accumulators beside the adders",
         ((MULTIPLIER, 3), (ADDER, BACK_PROP_ADDERS), (KULISCH, SUMS)),

@@ -108,7 +108,7 @@ def cost(_: Study) -> Table:
                 *(
                     (UNKNOWN,) * 3
                     if unit is None
-                    else (f"{unit.lut4:,}", f"{unit.ff:,}", f"{unit.mhz}")
+                    else (f"{unit.lut4:,}", f"{unit.ff:,}", f"{unit.mhz:.0f}")
                 ),
                 each.remark,
             ]
