@@ -13,7 +13,17 @@ from dve_cosim.progress import Progress, silent
 from dve_rtl.config import EngineConfig
 
 from dve_synth import report
-from dve_synth.flow import DEVICE, LOG, NETLIST, REPORT, fingerprint, netlist, placement
+from dve_synth.flow import (
+    DEVICE,
+    FAST_ROUTER,
+    LOG,
+    NETLIST,
+    REPORT,
+    ROUTER,
+    fingerprint,
+    netlist,
+    placement,
+)
 from dve_synth.units import UNITS, design
 
 JOBS = 2
@@ -153,10 +163,13 @@ def _place(
         if stop.is_set():
             raise _Stopped
 
+    router = ROUTER if UNITS[name].is_small else FAST_ROUTER
     pool = ThreadPoolExecutor(JOBS)
     try:
         futures = {
-            seed: pool.submit(placement, name, mapped, seed=seed, speed=speed, poll=poll)
+            seed: pool.submit(
+                placement, name, mapped, seed=seed, speed=speed, router=router, poll=poll
+            )
             for seed in seeds
         }
         running = set(futures.values())

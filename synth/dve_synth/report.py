@@ -123,7 +123,8 @@ def signal(net: str) -> str:
     """
     net = re.sub(r"(\.\d+)+_DO[AB]\d+(\[\d+\])?$", "", net)
     made_up = re.search(_CELL, net) or net.startswith("$")
-    return "" if made_up else net.removeprefix("unit.")
+    # Amaranth appends a number to a name that another signal has as well.
+    return "" if made_up else re.sub(r"\$\d+(?=\[|$)", "", net.removeprefix("unit."))
 
 
 _CELL = re.compile(

@@ -57,7 +57,7 @@ def derivation(name: str) -> str:
     _, _, text = docstring.partition("\n\n")
     assert text, f"{name} derives nothing"
     text = text.replace("``", "`")
-    return re.sub(r" ?::\n\n((?:    .*\n?|\n)+)", _fenced, text).rstrip() + "\n"
+    return re.sub(r",? ?::\n\n((?:    .*\n?|\n)+)", _fenced, text).rstrip() + "\n"
 
 
 def _fenced(block: re.Match[str]) -> str:

