@@ -35,7 +35,7 @@ from amaranth.lib.wiring import In, Out
 from ..target import Target
 from .format import EXPONENT_BITS, MAX_FIELD, SIGNIFICAND_BITS, Float
 from .product import REGISTERS, Product
-from .rounding import round_in_place, unless_special
+from .rounding import round_in_place, shift_right, unless_special
 from .staging import Stage, Stages, place_registers
 
 STAGES = (
@@ -180,8 +180,8 @@ class Multiplier(wiring.Component):
         )
 
         # Bit 0 of the window is bit distance - 10 of the product.
-        moved, lost_16 = _move(Cat(C(0, 10), product.o), s.distance[4:], 16, WINDOW_BITS + 15)
-        moved, lost_4 = _move(moved, s.distance[2:4], 4, WINDOW_BITS + 3)
+        moved, lost_16 = shift_right(Cat(C(0, 10), product.o), s.distance[4:], 16)
+        moved, lost_4 = shift_right(moved[: WINDOW_BITS + 15], s.distance[2:4], 4)
         s = stages.close(
             sign=s.sign,
             special=s.special,
@@ -190,12 +190,13 @@ class Multiplier(wiring.Component):
             below=s.below,
             limited=s.limited,
             distance=s.distance[:2],
-            moved=moved,
+            moved=moved[: WINDOW_BITS + 3],
             lost_16=lost_16,
             lost_4=lost_4,
         )
 
-        window, lost_1 = _move(s.moved, s.distance, 1, WINDOW_BITS)
+        window, lost_1 = shift_right(s.moved, s.distance, 1)
+        window = window[:WINDOW_BITS]
         first = window[-1]
         keep = first | s.limited
         s = stages.close(
@@ -223,14 +224,3 @@ def _leading(groups: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
         (high | low, Cat(Mux(high, high_index, low_index), high))
         for (low, low_index), (high, high_index) in zip(groups[::2], groups[1::2], strict=True)
     ]
-
-
-def _move(word: Value, digit: Value, unit: int, width: int) -> tuple[Value, Value]:
-    """``word >> digit * unit`` by a digit of radix 4, ``width`` bits, and whether a one is lost.
-
-    Two tables of 4 inputs and a multiplexer for each bit.
-    """
-    by = [word[n * unit :] for n in range(4)]
-    moved = Mux(digit[1], Mux(digit[0], by[3], by[2]), Mux(digit[0], by[1], by[0]))
-    lost = Cat(word[n * unit :][:unit].any() & (digit > n) for n in range(3)).any()
-    return moved[:width], lost

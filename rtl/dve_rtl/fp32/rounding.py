@@ -35,6 +35,17 @@ def leading_zeros(m: Module, value):
     return Cat((leading_one & positions(bit)).any() for bit in range(ceil_log2(width)))
 
 
+def shift_right(word: Value, digit: Value, unit: int) -> tuple[Value, Value]:
+    """``word >> digit * unit`` by a digit of radix 4, and whether a one is moved out.
+
+    Two tables of 4 inputs and a multiplexer for each bit; a digit has 2 bits.
+    """
+    by = [word[n * unit :] for n in range(4)]
+    moved = Mux(digit[1], Mux(digit[0], by[3], by[2]), Mux(digit[0], by[1], by[0]))
+    lost = Cat(word[n * unit :][:unit].any() & (digit > n) for n in range(3)).any()
+    return moved, lost
+
+
 def round_nearest_even(exponent_below, significand, guard, sticky):
     """Round a significand and join it with its exponent field in one addition.
 
