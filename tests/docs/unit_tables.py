@@ -46,7 +46,9 @@ def stage_map(name: str) -> Table:
     return ("stage", "depth", *headings), rows
 
 
-DERIVED = {module.__name__.rpartition(".")[2]: module for module in (adder, multiplier, reciprocal)}
+DERIVED = {
+    module.__name__.rpartition(".")[2]: module for module in (adder, multiplier, narrow, reciprocal)
+}
 """Modules whose docstring derives the widths, below its first paragraph."""
 
 
