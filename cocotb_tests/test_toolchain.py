@@ -5,8 +5,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import cocotb_tools.config
 import pytest
-from dve_cosim import toolchain
+from dve_cosim import build, toolchain
 from dve_cosim.errors import CosimError
 from dve_cosim.toolchain import require_build_tools, verilator_environment, verilator_version
 
@@ -99,3 +100,17 @@ def test_missing_headers_of_fst_are_named_before_a_build(monkeypatch):
     require_build_tools(fst=False)
     with pytest.raises(CosimError, match=r"without lz4\.h; apt install liblz4-dev, or write \.vcd"):
         require_build_tools(fst=True)
+
+
+def test_a_checkout_may_have_a_space_in_its_path(monkeypatch, tmp_path):
+    spaced = tmp_path / "my checkout"
+    spaced.mkdir()
+    libraries, main = spaced / "libs", spaced / "main.cpp"
+    libraries.symlink_to(cocotb_tools.config.libs_dir)
+    main.symlink_to(build._COCOTB_MAIN)
+    monkeypatch.setattr(cocotb_tools.config, "libs_dir", libraries)
+    monkeypatch.setattr(build, "_COCOTB_MAIN", main)
+    verilog = "module top(input clk, output q); assign q = clk; endmodule\n"
+    executable = build.build_module("top", verilog) / "top"
+    needed = subprocess.run(["ldd", executable], capture_output=True, text=True, check=True).stdout
+    assert f"=> {libraries}/libcocotbvpi_verilator.so" in needed

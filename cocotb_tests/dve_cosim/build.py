@@ -10,6 +10,7 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +56,9 @@ _OPTIONS = (
     "--timescale",
     "1ns/1ns",
 )
+_COCOTB_MAIN = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
+"""The main program of a simulator that cocotb drives."""
+
 _MAKE_OPTIONS = ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2")
 """OPT_SLOW code runs once; OPT_GLOBAL is Verilator's run time, with the VPI and file functions."""
 
@@ -239,6 +243,8 @@ def _compile(
     progress: Progress,
 ) -> None:
     """Verilate and compile in ``work``; the executable is ``obj/<top>``."""
+    # Copied for its bare name: make cannot follow a path with a space.
+    program = Path(shutil.copy(main or _COCOTB_MAIN, work))
     verilate = [
         "verilator",
         "--cc",
@@ -253,7 +259,8 @@ def _compile(
         "-o",
         top,
         *options,
-        *([str(main)] if main else _cocotb_main()),
+        *(() if main else _cocotb_libraries()),
+        program.name,
         str(WAIVERS),
         "public.vlt",
         *sources,
@@ -286,14 +293,10 @@ def _compile(
     log.unlink()
 
 
-def _cocotb_main() -> tuple[str, ...]:
-    """Arguments for Verilator that take cocotb's main program and what it needs."""
-    libraries = cocotb_tools.config.libs_dir
-    return (
-        "-LDFLAGS",
-        f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
-        str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"),
-    )
+def _cocotb_libraries() -> tuple[str, ...]:
+    """Arguments for Verilator that link what cocotb's main program needs; a shell reads them."""
+    libraries = shlex.quote(str(cocotb_tools.config.libs_dir))
+    return ("-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator")
 
 
 @cache
