@@ -3,8 +3,10 @@
 Only the standard library is imported before that is caught.
 """
 
+import os
 import signal
 import sys
+from pathlib import Path
 
 from dve_cli.interrupts import handle_signals
 
@@ -15,6 +17,7 @@ INTERRUPTED = 128 + signal.SIGINT
 def entry() -> None:
     """Run ``dve``; an interrupt takes one line, however early or late it comes."""
     handle_signals()
+    open_closed_streams()
     try:
         from dve_cli.main import app
 
@@ -24,3 +27,13 @@ def entry() -> None:
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit of the interpreter is short
+
+
+def open_closed_streams() -> None:
+    """Put the null device in the place of standard streams that the caller has closed.
+
+    Python has None for them, and the next files to be opened would take their numbers.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115: until the exit

@@ -114,6 +114,10 @@ def one_line_errors(command: str) -> Iterator[None]:
         stop("interrupted", INTERRUPTED)
     except MemoryError:
         stop("there is not enough memory for this", USER_ERROR)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich turns that into a failure
+            raise typer.Exit(BROKEN_PIPE) from None
+        raise
     except OSError as error:
         drop_unwritten_output()
         if error.errno == errno.EPIPE:  # the reader of our output, such as `head`, has enough

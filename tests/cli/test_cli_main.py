@@ -132,21 +132,36 @@ def program(tmp_path):
     return path
 
 
-def disassemble_to(stdout, program):
-    """Exit status and standard error of ``dve disasm`` with this standard output."""
-    command = [sys.executable, "-c", "from dve_cli.main import app; app()", "disasm", program]
+ENTRY = "from dve_cli.entry import entry; entry()"
+
+
+def written_to(stdout, program, command="disasm"):
+    """Exit status and standard error of ``dve disasm``, or another, with this standard output."""
+    command = [sys.executable, "-c", ENTRY, command, program]
     result = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
     return result.returncode, result.stderr
 
 
-def test_a_reader_that_has_enough_is_no_error(program):
+@pytest.mark.parametrize("command", ["disasm", "lint"])  # the second writes a table, by rich
+def test_a_reader_that_has_enough_is_no_error(program, command):
     reader, writer = os.pipe()
     os.close(reader)
-    assert disassemble_to(writer, program) == (141, "")
+    assert written_to(writer, program, command) == (141, "")
     os.close(writer)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_error(tmp_path, closed):
+    text, program = tmp_path / "nop.s", tmp_path / "nop.bin"
+    text.write_text("nop\n")
+    script = f'"$@" asm {text} -o {program} {closed} && "$@" lint {program} {closed}'
+    command = ["sh", "-c", script, "sh", sys.executable, "-c", ENTRY]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert program.read_bytes() == b"\xa4\x10" + bytes(62)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_takes_one_line(program):
     with FULL.open("w") as full:
-        assert disassemble_to(full, program) == (2, "dve: error: No space left on device\n")
+        assert written_to(full, program) == (2, "dve: error: No space left on device\n")
