@@ -37,8 +37,11 @@ _SCRIPT = f"read_verilog {SOURCE}; synth_ecp5 -top {TOP} -json {NETLIST}"
 # Without a target for the clock, since none changes a placement; what is not met is no error.
 _OPTIONS = ["--85k", "--package", PACKAGE, "--timing-allow-fail", "--report", REPORT]
 
-_KEPT = 256
-"""Of each family; a netlist of a unit takes a megabyte."""
+_NETLISTS_KEPT = 64
+"""A unit's takes one to three megabytes, an engine's a hundred."""
+
+_PLACEMENTS_KEPT = 512
+"""Each takes some ten kilobytes."""
 
 Poll = Callable[[], None]
 """Called every tenth of a second while a tool runs; what it raises ends the tool."""
@@ -82,7 +85,7 @@ def netlist(name: str, verilog: str, poll: Poll) -> Path:
         (draft / SOURCE).write_text(verilog)
         _run(name, [_YOSYS, "-q", "-p", _SCRIPT], draft, log_file(f"yosys-{key}"), poll)
 
-    return cached("netlist", key, fill, keep=_KEPT)
+    return cached("netlist", key, fill, keep=_NETLISTS_KEPT)
 
 
 def placement(name: str, netlist: Path, *, seed: int, speed: int, router: str, poll: Poll) -> Path:
@@ -123,7 +126,7 @@ def placement(name: str, netlist: Path, *, seed: int, speed: int, router: str, p
         (draft / NETLIST).unlink()
         log.replace(draft / LOG)
 
-    return cached("placement", key, fill, keep=_KEPT)
+    return cached("placement", key, fill, keep=_PLACEMENTS_KEPT)
 
 
 def overflows(log: str) -> str:
