@@ -73,9 +73,9 @@ class EngineConfig:
                 )
         if not 1 <= self.mul_latency <= 8:
             raise ValueError(f"mul_latency must be 1 to 8, got {self.mul_latency}")
-        for name in ("widen_latency", "narrow_latency"):
-            if not 1 <= getattr(self, name) <= 4:
-                raise ValueError(f"{name} must be 1 to 4, got {getattr(self, name)}")
+        for name, deepest in (("widen_latency", 5), ("narrow_latency", 4)):
+            if not 1 <= getattr(self, name) <= deepest:
+                raise ValueError(f"{name} must be 1 to {deepest}, got {getattr(self, name)}")
         # One of the eight slots of the accumulator's loop is its operand-select register.
         if not 1 <= self.add_latency <= PARTIALS - 1:
             raise ValueError(f"add_latency must be 1 to {PARTIALS - 1}, got {self.add_latency}")
@@ -120,7 +120,7 @@ PRESETS: dict[str, EngineConfig] = {
         beat_bits=64,
         mul_latency=8,
         add_latency=7,
-        widen_latency=3,
+        widen_latency=5,
         narrow_latency=3,
     ),
 }

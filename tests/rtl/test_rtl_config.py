@@ -18,7 +18,7 @@ from dve_rtl.config import LANE_COUNTS, PRESETS, EngineConfig
         ({"psum_bytes": 32768}, "psum_bytes must be a power of two from 8 to 16384, got 32768"),
         ({"mul_latency": 0}, "mul_latency must be 1 to 8, got 0"),
         ({"add_latency": 8}, "add_latency must be 1 to 7, got 8"),
-        ({"widen_latency": 5}, "widen_latency must be 1 to 4, got 5"),
+        ({"widen_latency": 6}, "widen_latency must be 1 to 5, got 6"),
     ],
 )
 def test_rejects(choice, message):

@@ -11,7 +11,7 @@ from dve_golden.isa.enums import Dtype
 from dve_rtl.convert.widen import Widen
 
 NAN = 0x7FC00000
-LATENCIES = (1, 2, 3, 4)
+LATENCIES = (1, 2, 3, 4, 5)
 
 FP32_CLASSES = [
     0x00000000,  # zero
@@ -149,7 +149,7 @@ def test_type_changes_every_clock(convert, latency):
     check(cases, convert(Widen(latency=latency), cases))
 
 
-@pytest.mark.parametrize("latency", [0, 5])
+@pytest.mark.parametrize("latency", [0, 6])
 def test_latency_out_of_range(latency):
-    with pytest.raises(ValueError, match=f"latency must be 1 to 4, got {latency}"):
+    with pytest.raises(ValueError, match=f"latency must be 1 to 5, got {latency}"):
         Widen(latency=latency)
