@@ -30,10 +30,10 @@ def entry() -> None:
 
 
 def open_closed_streams() -> None:
-    """Put the null device in the place of standard streams that the caller has closed.
+    """Put the null device, until the exit, in place of standard streams that the caller closed.
 
     Python has None for them, and the next files to be opened would take their numbers.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115: until the exit
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
