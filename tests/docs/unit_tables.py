@@ -47,7 +47,8 @@ def stage_map(name: str) -> Table:
 
 
 DERIVED = {
-    module.__name__.rpartition(".")[2]: module for module in (adder, multiplier, narrow, reciprocal)
+    module.__name__.rpartition(".")[2]: module
+    for module in (adder, multiplier, widen, narrow, reciprocal)
 }
 """Modules whose docstring derives the widths, below its first paragraph."""
 
