@@ -89,7 +89,7 @@ UNITS = {
         build=lambda config, latency: Accumulator(adder_latency=latency),
         latency=lambda config: config.add_latency,
         deepest=PARTIALS - 1,
-        clocks=lambda latency: f"{latency + 1}, fold {3 * latency + 11}",
+        clocks=lambda latency: f"{latency + 1}, fold {3 * latency + 8}",
         unobserved=("o",),  # the adder's result, as `sum` is
     ),
     "widen": Unit(

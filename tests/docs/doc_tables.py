@@ -323,9 +323,9 @@ def presets() -> str:
 
 
 def fold_clocks(config: EngineConfig) -> int:
-    """From the last element at an accumulator to its sum: three additions, each behind a register,
-    and the eight clocks in which the partials pass by."""
-    return 3 * (config.add_latency + 1) + 8
+    """From the last element at an accumulator to its sum: the eight clocks in which the partials
+    come round, and three additions."""
+    return 8 + 3 * config.add_latency
 
 
 def grad_accumulate_tail(config: EngineConfig) -> int:

@@ -1,13 +1,22 @@
-"""One adder as an element unit or as the fold of batchnorm.md section 8."""
+"""One adder as an element unit or as the fold of batchnorm.md section 8.
+
+The additions of a fold are the inner nodes of a binary tree, numbered as in a heap: node ``k`` is
+the sum of nodes ``2 k`` and ``2 k + 1``, the partial sums q0 to q7 are nodes 8 to 15, and node 1 is
+the result. Every addition of the adder is for one node (0: for none), and its result is kept in a
+memory word of that number.
+"""
 
 from itertools import pairwise
 
 from amaranth import *
-from amaranth.lib import enum, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import PARTIALS
 from .adder import Adder
+
+ROOT, UPPER = 1, (1, 2, 3)
+"""The result, and the nodes whose additions take any free slot."""
 
 
 def min_period(adder_latency: int) -> int:
@@ -15,66 +24,64 @@ def min_period(adder_latency: int) -> int:
 
     With at least this period and the gap of eight clocks, no operand of a fold is overwritten
     before its addition starts, for passes of equal length at any, even irregular, periods. Below
-    it short passes of deep adders lose operands; up to latency 4 the gap alone is enough (one
+    it short passes of deep adders lose operands; up to latency 5 the gap alone is enough (one
     element and eight clocks). Passes of different lengths must not overlap their folds.
     """
-    return max(1 + PARTIALS, adder_latency + 5)
+    return max(1 + PARTIALS, adder_latency + 4)
 
 
-class Tag(enum.Enum, shape=3):
-    """What an issued addition gives; travels beside it."""
+class Children(wiring.Component):
+    """Counts the operands of one node: those of a pass, and the first one of the next.
 
-    NONE = 0
-    PARTIAL = 1
-    PAIR_LOW = 2  # q0 + q1 or q2 + q3
-    PAIR_HIGH = 3  # q4 + q5 or q6 + q7
-    QUARTET = 4  # sum of four partials
-    SUM = 5
-
-
-class PairQueue(wiring.Component):
-    """Holds the two operands of an addition until it can start.
-
-    The second operand can be used in the clock in which it arrives.
+    An operand counts two clocks before it leaves the adder, which is when the addition that takes
+    it from there is planned.
 
     Members
     -------
-    arrive : In(1)
-        ``value`` is an operand; not while two are held.
-    value : In(32)
+    coming : In(1)
+        The node's next operand leaves the adder in two clocks.
+    is_odd : In(1)
+        Last bit of that operand's number.
     take : In(1)
-        The addition starts; only while ``complete``.
-    complete : Out(1)
-        ``first`` and ``second`` are the operands of an addition.
-    first, second : Out(32)
+        The addition starts in the next clock.
+    leads : Out(1)
+        The coming operand is the first of the two.
+    ready : Out(1)
+        There are, or are coming, two operands, so the addition can be planned.
+    first_is_odd : Out(1)
+        Last bit of the number of the first operand.
     """
 
-    arrive: In(1)
-    value: In(32)
+    coming: In(1)
+    is_odd: In(1)
     take: In(1)
-    complete: Out(1)
-    first: Out(32)
-    second: Out(32)
+    leads: Out(1)
+    ready: Out(1)
+    first_is_odd: Out(1)
 
     def elaborate(self, platform):
         m = Module()
-        waiting = Signal()  # `first` is there
-        full = Signal()  # and `held` too
-        held = Signal(32, reset_less=True)
-        first = Signal(32, reset_less=True)
-
+        one = Signal()
+        two = Signal()
+        third = Signal()
+        third_is_odd = Signal()
+        second = Signal()
         m.d.comb += [
-            self.complete.eq(full | (waiting & self.arrive)),
-            self.first.eq(first),
-            self.second.eq(Mux(full, held, self.value)),
+            second.eq(self.coming & Mux(self.take, third, one & ~two)),
+            self.leads.eq(self.coming & ~second),
+            self.ready.eq(~self.take & (two | (one & self.coming))),
         ]
-        with m.If(self.take):
-            m.d.sync += [waiting.eq(0), full.eq(0)]
-        with m.Elif(self.arrive):
-            with m.If(waiting):
-                m.d.sync += [full.eq(1), held.eq(self.value)]
-            with m.Else():
-                m.d.sync += [waiting.eq(1), first.eq(self.value)]
+        m.d.sync += [
+            one.eq(self.coming | third | (one & ~self.take)),
+            two.eq(second | (two & ~self.take)),
+            third.eq(~self.take & (third | (self.coming & two))),
+        ]
+        with m.If(~third):
+            m.d.sync += third_is_odd.eq(self.is_odd)
+        with m.If(self.take & third):
+            m.d.sync += self.first_is_odd.eq(third_is_odd)
+        with m.Elif(self.take | ~one):
+            m.d.sync += self.first_is_odd.eq(self.is_odd)
         return m
 
 
@@ -87,14 +94,18 @@ class Accumulator(wiring.Component):
 
         sum = ((q0 + q1) + (q2 + q3)) + ((q4 + q5) + (q6 + q7))
 
-    of eight partial sums that start at +0; element ``e`` is added to ``q(e mod 8)``. Operand
-    register, adder and delay registers are a loop of eight clocks, so a partial arrives at its
-    head together with its next element. In the eight clocks after ``last`` every partial passes
-    the head once more, and neighbours are added; the other two levels use whatever issue slots
-    neither elements nor these pairs need, so the elements of the next pass do not wait.
+    of eight partial sums that start at +0; element ``e`` is added to ``q(e mod 8)``. A partial
+    comes round once in eight clocks, together with its next element. In the eight clocks after
+    ``last`` every partial comes round once more, and neighbours are added; the other two levels use
+    whatever issue slots neither elements nor these pairs need, so the elements of the next pass do
+    not wait.
 
-    One element per clock; from ``last`` to ``sum_valid`` it is ``3*adder_latency + 11`` clocks if
-    no other pass follows.
+    An addition of the fold takes its second operand from the adder's output in the clock in which
+    it appears there, past the operand register, if the slot is free; else from memory, later.
+
+    One element per clock; from ``last`` to ``sum_valid`` it is ``3*adder_latency + 8`` clocks if
+    no other pass follows (with an adder of one clock, one more where two additions want one slot:
+    after 4 k + 1 elements).
 
     Parameters
     ----------
@@ -152,103 +163,172 @@ class Accumulator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.adder = adder = Adder(latency=self.adder_latency)
+        latency = self.adder_latency
+        # Where a partial is when it has come round: with the deepest adder it just leaves it, with
+        # one less it did so a clock ago, else it is in memory.
+        deepest = latency == PARTIALS - 1
+        next_to_deepest = latency == PARTIALS - 2
+        m.submodules.adder = adder = Adder(latency=latency)
+        m.submodules.results = results = memory.Memory(
+            shape=unsigned(32), depth=2 * PARTIALS, init=[]
+        )
+        write = results.write_port()
+        read_a = results.read_port(domain="comb")
+        read_b = results.read_port(domain="comb")
 
-        # The loop. tags[i] belongs to the operands registered i + 1 clocks ago.
-        tags = [Signal(Tag, name=f"tag_{age}") for age in range(PARTIALS)]
-        m.d.sync += [older_tag.eq(newer_tag) for newer_tag, older_tag in pairwise(tags)]
-        result_tag = tags[self.adder_latency]
-        head = adder.o
-        for delay in range(PARTIALS - 1 - self.adder_latency):
-            delayed = Signal(32, name=f"delay_{delay}", reset_less=True)
-            m.d.sync += delayed.eq(head)
-            head = delayed
+        # nodes[0] starts in the next clock, nodes[i] started i - 1 clocks ago. parents[i] are the
+        # upper nodes of which it is an operand, one bit each. A partial (bit 3 of its number is
+        # set) is none; that also tells it from what was there before the pass, since no element
+        # started in the gap of eight clocks. Partials never started are +0.
+        nodes = [Signal(4, name=f"node_{age}") for age in range(PARTIALS + 1)]
+        parents = [Signal(len(UPPER), name=f"parents_{age}") for age in range(latency + 1)]
+        for line in (nodes, parents):
+            m.d.sync += [older.eq(newer) for newer, older in pairwise(line)]
+        m.d.comb += [
+            write.addr.eq(nodes[latency + 1]),
+            write.data.eq(adder.o),
+            write.en.eq(1),
+            self.sum.eq(adder.o),
+            self.sum_valid.eq(nodes[latency + 1] == ROOT),
+        ]
 
-        # The tag at the head also tells a partial from what was there before the pass: in the
-        # gap of eight clocks no element entered the loop. Partials never written are +0.
-        partial = Signal(32)
-        m.d.comb += partial.eq(Mux(tags[-1] == Tag.PARTIAL, head, 0))
-        previous = Signal(32, reset_less=True)
-        m.d.sync += previous.eq(partial)
-
-        # Which partial is at the head: the one of the current element, and in clock 1 to 8 of the
-        # gap after n elements those of index n, n+1, ... n+7 (mod 8).
+        # The partial that has come round is `index`: of the current element, and in clock 1 to 8
+        # of the gap after n elements n, n+1, ... n+7 (mod 8).
         element = Signal()
         index = Signal(3)
-        gap = Signal(range(PARTIALS + 1))
-        m.d.comb += element.eq(self.accumulate & self.valid)
+        following = Signal(3)
+        gap = Signal(range(PARTIALS))
+        m.d.comb += [element.eq(self.accumulate & self.valid), following.eq(index + 1)]
         with m.If(element):
-            m.d.sync += index.eq(index + 1)
+            m.d.sync += index.eq(following)
             with m.If(self.last):
                 m.d.sync += gap.eq(1)
-        with m.Elif(gap == PARTIALS):
+        with m.Elif(gap == PARTIALS - 1):
             m.d.sync += [gap.eq(0), index.eq(0)]
         with m.Elif(gap != 0):
-            m.d.sync += [gap.eq(gap + 1), index.eq(index + 1)]
+            m.d.sync += [gap.eq(gap + 1), index.eq(following)]
 
-        # Neighbours meet when the odd one is at the head. If the odd one of a pair comes first of
-        # all, then it waits for its neighbour, which comes last.
-        stray = Signal(32, reset_less=True)
+        # Planning, one clock ahead. Neighbours are added when the odd one comes round, a clock
+        # after this one. If the odd one of a pair comes first of all, the stray, then it waits for
+        # its neighbour, which comes last.
+        stray_exists = Signal()
         with m.If(gap == 1):
-            m.d.sync += stray.eq(partial)
-        pair = Signal()
-        m.d.comb += pair.eq(((gap > 1) & index[0]) | (gap == PARTIALS))
+            m.d.sync += stray_exists.eq(nodes[8][3])
+        in_gap = (element & self.last) | ((gap != 0) & (gap != PARTIALS - 1))
+        will_end = gap == PARTIALS - 2
+        will_stray = will_end & following[0]
+        will_pair = (in_gap & ~following[0]) | will_end
 
-        m.submodules.low = low = PairQueue()
-        m.submodules.high = high = PairQueue()
-        m.submodules.quartets = quartets = PairQueue()
-        queues = (
-            # Level 3 first: it is of the older pass.
-            (quartets, Tag.QUARTET, Tag.SUM),
-            (low, Tag.PAIR_LOW, Tag.QUARTET),
-            (high, Tag.PAIR_HIGH, Tag.QUARTET),
-        )
-        for queue, operand_tag, _ in queues:
-            m.d.comb += [queue.arrive.eq(result_tag == operand_tag), queue.value.eq(adder.o)]
-        # Level 2 of a pass starts after level 3 of the pass before: `quartets` never has operands
-        # of two passes, however irregular the free slots are.
-        low_taken = Signal()
-        high_taken = Signal()
-        with m.If(low.take):
-            m.d.sync += low_taken.eq(1)
-        with m.If(high.take):
-            m.d.sync += high_taken.eq(1)
-        with m.If(quartets.take):
-            m.d.sync += [low_taken.eq(0), high_taken.eq(0)]
-        blocked = {quartets: C(0), low: low_taken, high: high_taken}
+        plan, leading, upper_is_odd = self._plan_upper(m, nodes, parents, will_pair)
+        here = plan.next & parents[latency]
 
+        slot = Signal(3)  # node to start if there is no element: 4 to 7, or 1 to 3, or none
+        pair = slot[2]
+        first_is_odd = Signal()
+        first_here = Signal()
+        second_here = Signal()
+        pair_follows = Signal()
+        augend_is_zero = Signal()
+        m.d.sync += [
+            slot.eq(
+                Mux(
+                    will_pair,
+                    Cat((following + 1)[1:3], C(1, 1)),
+                    Cat(plan.next[0] | plan.next[2], plan.next[1] | plan.next[2], C(0, 1)),
+                )
+            ),
+            first_is_odd.eq(Mux(will_pair, will_stray, upper_is_odd)),
+            first_here.eq(
+                Mux(
+                    will_pair,
+                    ~will_stray & deepest,
+                    (here & parents[latency - 1]).any() & leading,
+                )
+            ),
+            second_here.eq(Mux(will_pair, next_to_deepest, here.any() & ~leading)),
+            pair_follows.eq(will_pair & nodes[6][3] & deepest),
+            augend_is_zero.eq(will_pair & ~Mux(will_stray, stray_exists, nodes[7][3])),
+        ]
+        m.d.comb += [
+            nodes[0].eq(Mux(element, Cat(index, C(1, 1)), slot)),
+            parents[0].eq(
+                Mux(element, 0, Cat(plan.now[1:].any(), pair & ~slot[1], pair & slot[1]))
+            ),
+            read_a.addr.eq(Cat(first_is_odd, slot)),
+            read_b.addr.eq(Cat(~first_is_odd, slot)),
+        ]
+        if not deepest:
+            with m.If(element):
+                m.d.comb += read_b.addr.eq(nodes[8])
+
+        # Operands. `bypass` says that the second one is at the adder's output; it is the last one
+        # of a pair only if the adder is of the deepest.
         augend = Signal(32, reset_less=True)
         addend = Signal(32, reset_less=True)
         subtract = Signal(reset_less=True)
+        bypass = Signal()
+        second_follows = ((plan.now & parents[latency]).any() & ~leading) | pair_follows
+        fresh = Mux(self.valid, deepest, second_here)
+        there = Mux(self.valid, nodes[8][3], ~pair | (nodes[7][3] & (not deepest)))
+        summand = Mux(fresh, adder.o, read_b.data)
+        folded = Mux(first_here, adder.o, read_a.data)
         m.d.sync += [
-            augend.eq(self.a),
-            addend.eq(self.b),
+            augend.eq(Mux(augend_is_zero, 0, Mux(self.valid | ~self.accumulate, self.a, folded))),
+            addend.eq(Mux(self.accumulate & ~there, 0, Mux(self.accumulate, summand, self.b))),
             subtract.eq(self.subtract & ~self.accumulate),
-            tags[0].eq(Tag.NONE),
+            bypass.eq(~self.valid & second_follows),
         ]
-        with m.If(element):
-            m.d.sync += [addend.eq(partial), tags[0].eq(Tag.PARTIAL)]
-        with m.Elif(pair):
-            m.d.sync += [
-                augend.eq(Mux(index[0], previous, stray)),
-                addend.eq(partial),
-                tags[0].eq(Mux(index[2], Tag.PAIR_HIGH, Tag.PAIR_LOW)),
-            ]
-        for queue, _, sum_tag in queues:
-            with m.Elif(queue.complete & ~blocked[queue]):
-                m.d.comb += queue.take.eq(1)
-                m.d.sync += [
-                    augend.eq(queue.first),
-                    addend.eq(queue.second),
-                    tags[0].eq(sum_tag),
-                ]
-
         m.d.comb += [
             adder.a.eq(augend),
-            adder.b.eq(addend),
+            adder.b.eq(Mux(bypass, adder.o, addend)),
             adder.subtract.eq(subtract),
             self.o.eq(adder.o),
-            self.sum.eq(adder.o),
-            self.sum_valid.eq(result_tag == Tag.SUM),
         ]
         return m
+
+    def _plan_upper(self, m, nodes, parents, will_pair):
+        """Choose an addition of the upper nodes for the next slot.
+
+        Level 3 comes first: it is of the older pass. Level 2 of a pass starts after level 3 of the
+        pass before, so that the root never has operands of two passes, however irregular the free
+        slots are.
+
+        Returns
+        -------
+        plan : record with now and next
+            The node planned for this clock and for the next, one bit each. It is not started if
+            there is an element.
+        leading : Signal
+            The operand that leaves the adder in the next clock is the first of two.
+        is_odd : Value
+            Last bit of the number of the first operand of ``next``.
+        """
+        coming = self.adder_latency - 1
+        plan = Signal(data.StructLayout({"now": len(UPPER), "next": len(UPPER)}))
+        started = Signal(len(UPPER))
+        m.d.comb += started.eq(plan.now & (~self.valid).replicate(len(UPPER)))
+        children = []
+        for bit, node in enumerate(UPPER):
+            m.submodules[f"children_{node}"] = child = Children()
+            m.d.comb += [
+                child.coming.eq(parents[coming][bit]),
+                child.is_odd.eq(nodes[coming][0]),
+                child.take.eq(started[bit]),
+            ]
+            children.append(child)
+        waits = Signal(2)  # for the root to start: nodes 2 and 3 have
+        blocked = Signal(2)
+        leading = Signal()
+        m.d.comb += blocked.eq(waits & ~started[0].replicate(2))
+        m.d.sync += [
+            waits.eq(blocked | started[1:]),
+            leading.eq(Cat(child.leads for child in children).any()),
+        ]
+        free = ~will_pair
+        for bit, child in enumerate(children):
+            can = child.ready if bit == 0 else child.ready & ~blocked[bit - 1]
+            m.d.comb += plan.next[bit].eq(free & can)
+            free &= ~can
+        m.d.sync += plan.now.eq(plan.next)
+        is_odd = (plan.next & Cat(child.first_is_odd for child in children)).any()
+        return plan, leading, is_odd

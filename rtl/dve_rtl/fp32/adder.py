@@ -102,7 +102,7 @@ class Adder(wiring.Component):
             b=b.magnitude(),
             a_sign=a.sign,
             b_sign=b.sign ^ self.subtract,
-            swap=a.magnitude() < b.magnitude(),
+            swap=(a.magnitude() - b.magnitude())[-1],
             a_above=(a.exponent + ~b.exponent)[:EXPONENT_BITS],  # a - b - 1
             b_above=(b.exponent + ~a.exponent)[:EXPONENT_BITS],  # b - a - 1
             large_normal=~(a_tiny & b_tiny),
@@ -135,10 +135,9 @@ class Adder(wiring.Component):
             # Ones moved out by 8 or more, 16 or more, 24 or more, 32 or more; the two extra bits
             # take the first two places.
             lost=Cat(
-                significand[:6].any() & (by_8 | by_16 | by_32),
-                significand[6:14].any() & (by_16 | by_32),
-                significand[14:22].any() & (by_8 & by_16 | by_32),
-                significand[22:].any() & by_32,
+                (significand[:6].any() & (by_8 | by_16 | by_32)) | (significand[22:].any() & by_32),
+                (significand[6:14].any() & (by_16 | by_32))
+                | (significand[14:22].any() & (by_8 & by_16 | by_32)),
             ),
             distance=distance[:3],
         )

@@ -152,9 +152,9 @@ def test_irregular_periods(adder_latency):
 
 
 @pytest.mark.usefixtures("mixing")
-@pytest.mark.parametrize("adder_latency", [5, 6, 7])
+@pytest.mark.parametrize("adder_latency", [6, 7])
 def test_a_shorter_period_loses_operands(adder_latency):
-    """``min_period`` is the smallest one; up to latency 4 nothing shorter fits the gap."""
+    """``min_period`` is the smallest one; up to latency 5 nothing shorter fits the gap."""
     period = min_period(adder_latency) - 1
     rng = random.Random(adder_latency)
 
@@ -169,10 +169,11 @@ def test_a_shorter_period_loses_operands(adder_latency):
 @pytest.mark.usefixtures("mixing")
 @pytest.mark.parametrize("adder_latency", range(1, 8))
 def test_latency_of_a_lone_fold(adder_latency):
-    for length in (1, 2, 8, 13):
+    for length in (*range(1, 9), 13):
         passes = random_passes(random.Random(length), [length])
         _, latency = run(Accumulator(adder_latency=adder_latency), passes, iter([length]))
-        assert latency == 3 * adder_latency + 11
+        two_in_one_slot = adder_latency == 1 and length % 4 == 1
+        assert latency == 3 * adder_latency + 8 + two_in_one_slot
 
 
 @pytest.mark.parametrize("adder_latency", [1, 3, 7])
