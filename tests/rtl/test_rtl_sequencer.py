@@ -230,6 +230,13 @@ def test_serial_elements_wait_for_the_one_before(result_latency):
     assert elements[4] == elements[3] + max(pass_gap(SIM), result_latency) + 1
 
 
+def test_a_serial_instruction_does_not_wait_for_what_a_load_before_it_never_stores():
+    load = operation(Handler.PARAM_LOAD, src0=walk(0, (3, 1, 1)))
+    bench = Bench(SIM, [load, operation(Handler.BACK_PROP, serial=1)])
+    elements = [clock for clock, slot, *_ in bench.slots if slot.kind == SlotKind.ELEMENT]
+    assert elements == [elements[0] + (RESULT_LATENCY + 1) * i for i in range(4)]
+
+
 def test_pipelined_elements_do_not_wait():
     bench = Bench(SIM, [operation(Handler.BACK_PROP)])
     first = bench.clocks[1]

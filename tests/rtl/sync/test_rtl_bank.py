@@ -192,3 +192,29 @@ def test_posts_get_through_while_the_engine_polls_and_none_is_lost():
         balance += 1 if step == "post" else -1
         assert balance >= -1
     assert balance == 0
+
+
+def test_a_response_is_kept_until_it_is_accepted():
+    async def bench(ctx, dut):
+        for index in range(4):
+            await access(ctx, dut, SyncAction.SET_SEMAPHORE, index, 100 + index)
+
+        def ask(index):
+            request = {"action": SyncAction.READ_SEMAPHORE, "index": index, "value": 0}
+            ctx.set(dut.request.payload, request)
+            ctx.set(dut.request.valid, 1)
+
+        ask(0)
+        await ctx.tick().until(dut.request.ready)
+        ask(1)
+        for _ in range(8):  # the second read waits for room
+            _, _, ready = await ctx.tick().sample(dut.request.ready)
+            assert not ready
+            assert (ctx.get(dut.response.valid), ctx.get(dut.response.payload)) == (1, 100)
+        ctx.set(dut.response.ready, 1)
+        await ctx.tick().until(dut.request.ready)
+        ctx.set(dut.request.valid, 0)
+        (value,) = await ctx.tick().sample(dut.response.payload).until(dut.response.valid)
+        assert value == 101
+
+    simulate(bench)
