@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module, metadata
@@ -128,6 +129,7 @@ def one_line_errors(command: str) -> Iterator[None]:
 
 def stop(message: str, status: int) -> NoReturn:
     """Say why, in one line, and end with ``status``."""
+    warnings.simplefilter("ignore")  # such as Amaranth's, of what is torn down half made
     print(f"dve: error: {' '.join(message.split())}", file=sys.stderr)
     raise typer.Exit(status) from None
 

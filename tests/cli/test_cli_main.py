@@ -98,6 +98,25 @@ def test_what_a_user_can_cause_takes_one_line(monkeypatch, error, status, line):
     assert (result.exit_code, result.stderr, result.stdout) == (status, line, "")
 
 
+def test_what_an_interrupt_leaves_half_made_adds_no_line():
+    code = """
+import warnings
+import dve_cli.doctor
+class Half:
+    def __del__(self):
+        warnings.warn("created but never used")
+def doctor():
+    half = Half()
+    raise KeyboardInterrupt
+dve_cli.doctor.doctor = doctor
+from dve_cli.entry import entry
+entry()
+"""
+    command = [sys.executable, "-c", code, "doctor"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (130, "dve: error: interrupted\n")
+
+
 def test_sigterm_unwinds_the_command(monkeypatch):
     ended = []
 
