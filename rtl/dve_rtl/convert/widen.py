@@ -23,7 +23,6 @@ of FP16 112 more.
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from dve_golden.isa.enums import Dtype
 
 from ..fp32.format import FRACTION_BITS
 from ..fp32.rounding import round_in_place
@@ -82,9 +81,9 @@ class Widen(wiring.Component):
         stages = Stages(m, self._registers)
 
         x = self.i
-        is_half = self.dtype == Dtype.FP16
-        is_integer = self.dtype == Dtype.INT32
-        is_short = is_half | (self.dtype == Dtype.BF16)
+        # Of the codes 6 (BF16), 7 (FP16), 8 (INT32) and 10 (FP32) no more than this is needed.
+        is_half, is_short = self.dtype[0], self.dtype[2]
+        is_integer = self.dtype[3] & ~self.dtype[1]
         negative = is_integer & x[31]
         by_16 = Mux(is_integer, ~(x[16:31] ^ x[31].replicate(15)).any(), is_short)
         s = stages.close(
@@ -99,8 +98,8 @@ class Widen(wiring.Component):
         # The upper half of the word is an FP16 element, or has sign and exponent of the other two.
         u = s.upper
         half_is_normal = s.is_half & u[10:15].any()
-        is_fixed = s.is_integer | (s.is_half & ~u[10:15].any())
         is_counted = s.is_integer | s.is_half
+        is_fixed = is_counted & ~half_is_normal
         leads = u[8:15].any() | (u[15] & ~s.is_half)
         by_8 = ~(is_counted & leads)
         digits = Cat(u[:10], u[10] | half_is_normal, u[11:] & ~s.is_half.replicate(5))
