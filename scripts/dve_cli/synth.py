@@ -66,7 +66,7 @@ def synth(
     include it. Fmax is the median of the seeds. The critical path has the names and lines of our
     source.
 
-    Results are cached. lane and engine take minutes.
+    Results are cached. A lane takes minutes, an engine an hour.
 
     Examples: dve synth; dve synth --unit add --latency 6 --seeds 5;
     dve synth --unit mul --unit acc --json figures.json; dve synth --unit engine --lanes 1

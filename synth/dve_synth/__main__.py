@@ -13,7 +13,7 @@ from dve_cli.synth_table import print_measurements
 from dve_synth import recorded
 from dve_synth.flow import tool_versions
 from dve_synth.measure import measure
-from dve_synth.units import SMALL, UNITS
+from dve_synth.units import SMALL
 
 COMMAND = "python -m dve_synth"
 
@@ -21,17 +21,17 @@ COMMAND = "python -m dve_synth"
 def record(
     units: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[UNIT]...", help=f"Of {', '.join(UNITS)}: which to measure again."),
+        typer.Argument(metavar="[UNIT]...", help=f"Of {', '.join(SMALL)}: which to measure again."),
     ] = None,
 ) -> None:
     """Measure what docs/synthesis.md shows, and write the figures to docs/synthesis.json.
 
-    Without a name all arithmetic units; lane and engine take long and keep their figures. Commit
-    first: each figure names the commit that it is of. Then run tests/docs/doc_tables.py.
+    Without a name all of them. Commit first: each figure names the commit that it is of. Then run
+    tests/docs/doc_tables.py.
 
     Examples: python -m dve_synth; python -m dve_synth add acc
     """
-    names = known("UNIT", units or SMALL, UNITS)
+    names = known("UNIT", units or SMALL, SMALL)
     versions = tool_versions()
     found = []
     with progress_bars() as progress:

@@ -22,9 +22,6 @@ PACKAGE = "CABGA756"
 SPEEDS = (6, 7, 8)
 """Speed grades; 8 is the fastest."""
 
-ROUTER, FAST_ROUTER = "router1", "router2"
-"""nextpnr's own choice for ECP5, and the one that does not take an hour for an engine."""
-
 SOURCE = "unit.v"
 NETLIST = "netlist.json"
 REPORT = "report.json"
@@ -88,7 +85,7 @@ def netlist(name: str, verilog: str, poll: Poll) -> Path:
     return cached("netlist", key, fill, keep=_NETLISTS_KEPT)
 
 
-def placement(name: str, netlist: Path, *, seed: int, speed: int, router: str, poll: Poll) -> Path:
+def placement(name: str, netlist: Path, *, seed: int, speed: int, poll: Poll) -> Path:
     """Directory with nextpnr's `REPORT` and `LOG` on a netlist, placed and routed.
 
     Parameters
@@ -101,8 +98,6 @@ def placement(name: str, netlist: Path, *, seed: int, speed: int, router: str, p
         Of the placement.
     speed : int
         One of `SPEEDS`.
-    router : str
-        `ROUTER`, or `FAST_ROUTER` for what has more than some thousand cells.
     poll : callable
 
     Raises
@@ -110,7 +105,7 @@ def placement(name: str, netlist: Path, *, seed: int, speed: int, router: str, p
     CosimError
         If nextpnr is missing or fails, or if the unit does not fit the device.
     """
-    options = [*_OPTIONS, "--speed", str(speed), "--seed", str(seed), "--router", router]
+    options = [*_OPTIONS, "--speed", str(speed), "--seed", str(seed)]
     key = _key(_version(_NEXTPNR), netlist.name, *options)
 
     def fill(draft: Path) -> None:

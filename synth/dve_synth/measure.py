@@ -15,11 +15,9 @@ from dve_rtl.config import EngineConfig
 from dve_synth import report
 from dve_synth.flow import (
     DEVICE,
-    FAST_ROUTER,
     LOG,
     NETLIST,
     REPORT,
-    ROUTER,
     fingerprint,
     netlist,
     placement,
@@ -163,13 +161,10 @@ def _place(
         if stop.is_set():
             raise _Stopped
 
-    router = ROUTER if UNITS[name].is_small else FAST_ROUTER
     pool = ThreadPoolExecutor(JOBS)
     try:
         futures = {
-            seed: pool.submit(
-                placement, name, mapped, seed=seed, speed=speed, router=router, poll=poll
-            )
+            seed: pool.submit(placement, name, mapped, seed=seed, speed=speed, poll=poll)
             for seed in seeds
         }
         running = set(futures.values())

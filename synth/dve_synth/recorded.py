@@ -36,8 +36,6 @@ ROWS = (
     Row("widen", CONFIG.widen_latency),
     Row("narrow", CONFIG.narrow_latency),
     Row("recip"),
-    Row("lane", seeds=(1,)),
-    Row("engine", seeds=(1,)),
 )
 """Those of preset ``fpga``, and what more or fewer registers would give."""
 

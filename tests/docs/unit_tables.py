@@ -164,8 +164,9 @@ def paths() -> Table:
 
     def cell(hop: dict[str, Any]) -> str:
         name = re.sub(r"\[\d+\]$", "", hop["name"])
-        file = hop["where"].rpartition("/")[2].partition(":")[0]
-        return f"`{name}` of `{file}`" if file else f"`{name}`"
+        file, _, line = hop["where"].rpartition("/")[2].partition(":")
+        place = f" of `{file}`" if name else f"line {line} of `{file}`"
+        return (f"`{name}`" if name else "") + (place if file else "")
 
     rows = []
     for entry in load():

@@ -6,11 +6,9 @@ import pytest
 from dve_cosim.errors import CosimError
 from dve_synth import flow
 from dve_synth.flow import (
-    FAST_ROUTER,
     LOG,
     NETLIST,
     REPORT,
-    ROUTER,
     fingerprint,
     netlist,
     overflows,
@@ -25,7 +23,7 @@ def nothing() -> None:
 
 def placed(name, netlist):
     """A placement as most are made."""
-    return placement(name, netlist, seed=1, speed=8, router=ROUTER, poll=nothing)
+    return placement(name, netlist, seed=1, speed=8, poll=nothing)
 
 
 def test_a_netlist_is_made_once_for_a_text(tools):
@@ -40,20 +38,19 @@ def test_a_netlist_is_made_once_for_a_text(tools):
 def test_a_placement_is_made_once_for_netlist_seed_and_grade(tools):
     mapped = netlist("add", "module harness; endmodule", nothing)
     tools.runs.clear()
-    options = [(1, 8, ROUTER), (2, 8, ROUTER), (1, 6, ROUTER), (1, 8, FAST_ROUTER)]
+    options = [(1, 8), (2, 8), (1, 6)]
     folders = [
-        placement("add", mapped, seed=seed, speed=speed, router=router, poll=nothing)
-        for seed, speed, router in options
+        placement("add", mapped, seed=seed, speed=speed, poll=nothing) for seed, speed in options
     ]
-    assert len(set(folders)) == 4
+    assert len(set(folders)) == 3
     for folder in folders:
         assert (folder / REPORT).exists()
         assert (folder / LOG).exists()
         assert not (folder / NETLIST).exists(), "the copy is for the tool alone"
     assert folders[0] == placed("add", mapped)
-    assert len(tools.runs) == 4
+    assert len(tools.runs) == 3
     assert tools.runs[2][1:4] == ["--85k", "--package", "CABGA756"]
-    assert tools.runs[2][-8:-2] == ["--speed", "6", "--seed", "1", "--router", "router1"]
+    assert tools.runs[2][-6:-2] == ["--speed", "6", "--seed", "1"]
 
 
 def test_other_versions_of_the_tools_are_other_results(tools, monkeypatch):

@@ -49,7 +49,7 @@ def test_progress_counts_the_netlist_and_the_seeds(tools):
 def test_an_error_ends_the_other_seeds(tools, monkeypatch):
     begun, ended = threading.Event(), threading.Event()
 
-    def placement(name, netlist, *, seed, speed, router, poll):
+    def placement(name, netlist, *, seed, speed, poll):
         if seed == 1:
             begun.wait(10)
             raise CosimError("does not fit")
@@ -65,12 +65,6 @@ def test_an_error_ends_the_other_seeds(tools, monkeypatch):
     with pytest.raises(CosimError, match="does not fit"):
         measure("narrow", FPGA, speed=8, seeds=(1, 2, 3))
     assert ended.is_set()
-
-
-@pytest.mark.parametrize(("name", "router"), [("recip", "router1"), ("lane", "router2")])
-def test_large_units_are_routed_by_the_faster_router(tools, name, router):
-    measure(name, PRESETS["tiny"], speed=8, seeds=(1,))
-    assert tools.runs[-1][tools.runs[-1].index("--router") + 1] == router
 
 
 @pytest.mark.parametrize("name", SMALL)
