@@ -12,7 +12,9 @@ from cocotb.clock import Clock
 from cocotb.simtime import get_sim_time
 from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, Timer, with_timeout
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, WaitMode
+from dve_golden.frontend.sync import Awaited, awaited
+from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Opcode, WaitMode
+from dve_golden.isa.notation import MNEMONICS
 
 from dve_cosim.driver import (
     NO_PAUSES,
@@ -220,17 +222,12 @@ class Session:
         (self._folder / FAILURE).write_text(message)
         return Failure(message)
 
-    def _waiting_for(self) -> str:
-        """The wait that holds the engine up, or nothing."""
+    def _waiting_for(self) -> Awaited | None:
+        """The wait that holds the engine up, if one does."""
         status = waiting_packing().unpack(self._dut.waiting.value.to_unsigned())
         if not status["active"]:
-            return ""
-        mode = WaitMode(status["mode"])
-        index = status["index"]
-        if mode.name.startswith("EVT"):
-            return f"event {index} ({mode.name})"
-        threshold = status["threshold"] - (status["threshold"] >> 31 << 32)
-        return f"semaphore {index} ({mode.name} {threshold})"
+            return None
+        return awaited(WaitMode(status["mode"]), status["index"], status["threshold"])
 
     async def _watch(self, program: bytes, first: int) -> None:
         """Fail when an instruction has taken longer than its budget; wakes once per budget."""
@@ -240,12 +237,11 @@ class Session:
             budget = min(budget, self._most_cycles or budget)
             await Timer(budget * PERIOD, unit="step")
             if self._sequence - first == at:
-                waiting = self._waiting_for()
-                if waiting:
-                    (self._folder / WAITING).write_text(
-                        f"instruction {at} (opcode {record[0]:#04x}) waits for {waiting}"
-                    )
-                    raise Failure(waiting)
+                if waiting := self._waiting_for():
+                    name = MNEMONICS[Opcode(record[0])]  # no other one waits
+                    message = f"instruction {at} ({name}) waits for {waiting}; {waiting.remedy}"
+                    (self._folder / WAITING).write_text(message)
+                    raise Failure(message)
                 raise self._failure(
                     f"instruction {at} (opcode {record[0]:#04x}) did not complete "
                     f"within {budget} cycles"

@@ -65,10 +65,7 @@ class WaitingError(Exception):
         self.index = unmet.index
         self.threshold = unmet.threshold
         self.value = unmet.value
-        if unmet.needed is None:
-            self.remedy = f"no value of {unmet.what} ends that"
-        else:
-            self.remedy = f"another engine has to set {unmet.what} to {unmet.needed}"
+        self.remedy = unmet.remedy
         self.completions: tuple[Completion, ...] = ()
 
 

@@ -91,8 +91,8 @@ def operand_of(state: State, request: Request) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet:
-    """A wait whose condition does not hold.
+class Awaited:
+    """The condition of a wait.
 
     Parameters
     ----------
@@ -102,14 +102,11 @@ class Unmet:
         Number of the semaphore or event.
     threshold
         What it is compared with: a signed 32-bit number, or for an event the awaited bit.
-    value
-        What it holds, in the same notation.
     """
 
     mode: WaitMode
     index: int
     threshold: int
-    value: int
 
     @property
     def what(self) -> str:
@@ -124,10 +121,48 @@ class Unmet:
         needed = self.threshold + _compare(self.mode).distance
         return needed if -WORD // 2 <= needed < WORD // 2 else None
 
+    @property
+    def remedy(self) -> str:
+        """What another engine has to post."""
+        if self.needed is None:
+            return f"no value of {self.what} ends that"
+        return f"another engine has to set {self.what} to {self.needed}"
+
     def __str__(self) -> str:
         sign = "==" if self.mode in _EVENT_WAITS else _compare(self.mode).sign
-        name = self.mode.name.lower()
-        return f"{self.what} {sign} {self.threshold} ({name}), but it is {self.value}"
+        return f"{self.what} {sign} {self.threshold} ({self.mode.name.lower()})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet(Awaited):
+    """A wait whose condition does not hold.
+
+    Parameters
+    ----------
+    value
+        What the semaphore or event holds, in the notation of the threshold.
+    """
+
+    value: int
+
+    def __str__(self) -> str:
+        return f"{Awaited.__str__(self)}, but it is {self.value}"
+
+
+def awaited(mode: WaitMode, index: int, operand: int) -> Awaited:
+    """The condition of a wait.
+
+    Parameters
+    ----------
+    mode
+        Not NONE.
+    index
+        Number of the semaphore or event.
+    operand
+        The 32-bit word with which a semaphore is compared; an event has none.
+    """
+    bit = _EVENT_WAITS.get(mode)
+    return Awaited(mode, index, _signed(operand) if bit is None else bit[0])
 
 
 @dataclass(frozen=True, slots=True)
