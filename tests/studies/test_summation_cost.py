@@ -8,6 +8,7 @@ import pytest
 from dve_rtl.lane_program import ACCUMULATORS, ADDERS, BACK_PROP, GRAD_ACCUMULATE, MULTIPLIERS
 from dve_studies.summation import cost, schemes
 from dve_studies.summation.exact import to_units
+from dve_synth.units import UNITS
 
 BY_SCHEME = {each.scheme: each for each in cost.COSTS}
 
@@ -54,6 +55,10 @@ def test_gap_of_a_block_has_a_slot_for_every_addition_of_it():
     blocked = BY_SCHEME[schemes.BLOCKED]
     slots = (blocked.interval - 1) * schemes.BLOCK
     assert slots == (cost.PARTIALS - 1) + 1
+
+
+def test_the_fold_takes_as_long_as_that_of_the_engine():
+    assert UNITS["acc"].clocks(cost.ADDER_LATENCY) == f"{cost.LOOP}, fold {cost.FOLD_TAIL}"
 
 
 def test_lane_has_the_units_of_the_engine():

@@ -30,8 +30,11 @@ ADDER_LATENCY = CONFIG.add_latency
 """Clocks of the adder in an accumulator; with the operand register its loop is one longer."""
 
 LOOP = ADDER_LATENCY + 1
-FOLD_TAIL = 3 * LOOP + PARTIALS
-"""Clocks from the last term to the sum: the partials pass by, then three additions in a row."""
+FOLD_TAIL = 3 * ADDER_LATENCY + PARTIALS
+"""Clocks from the last term to the sum: the partials pass by, then three additions in a row.
+
+These take an operand past the operand register.
+"""
 
 TWO_SUM_ADDITIONS = 6
 """Additions that give a rounding error without a comparison (Knuth)."""
