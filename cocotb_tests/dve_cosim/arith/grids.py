@@ -134,9 +134,9 @@ def weighted(rng: np.random.Generator, count: int) -> Patterns:
 def related(rng: np.random.Generator, count: int) -> tuple[Patterns, Patterns]:
     """Pairs whose sum cancels or ties, or whose product lies at an edge of the range.
 
-    A quarter each: magnitudes a few units in the last place apart, also across a binade, or
-    exactly equal; the second operand about half a unit in the last place of the first; the
-    exponents of a product between those of the smallest numbers; the same for the largest.
+    A quarter each: magnitudes a few units of some place apart, also across a binade, or exactly
+    equal; the second operand about half a unit in the last place of the first; the exponents of a
+    product between those of the smallest numbers; the same for the largest.
     """
     a = uniform(rng, count)
     b = uniform(rng, count)

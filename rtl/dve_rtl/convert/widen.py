@@ -81,7 +81,7 @@ class Widen(wiring.Component):
         stages = Stages(m, self._registers)
 
         x = self.i
-        # Of the codes 6 (BF16), 7 (FP16), 8 (INT32) and 10 (FP32) no more than this is needed.
+        # Single bits tell the types apart: BF16 is 0b0110, FP16 0b0111, INT32 0b1000, FP32 0b1010.
         is_half, is_short = self.dtype[0], self.dtype[2]
         is_integer = self.dtype[3] & ~self.dtype[1]
         negative = is_integer & x[31]
@@ -99,7 +99,7 @@ class Widen(wiring.Component):
         u = s.upper
         half_is_normal = s.is_half & u[10:15].any()
         is_counted = s.is_integer | s.is_half
-        is_fixed = is_counted & ~half_is_normal
+        is_fixed = is_counted & ~half_is_normal  # the field follows from the zeros that lead
         leads = u[8:15].any() | (u[15] & ~s.is_half)
         by_8 = ~(is_counted & leads)
         digits = Cat(u[:10], u[10] | half_is_normal, u[11:] & ~s.is_half.replicate(5))

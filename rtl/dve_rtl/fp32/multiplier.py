@@ -40,7 +40,7 @@ from .staging import Stage, Stages, place_registers
 
 STAGES = (
     Stage("unpack, add exponents", 4),
-    Stage("multiply; find the leading one of each nibble, compare with the limit", 4),
+    Stage("multiply; find the leading one of each nibble, and the limit", 4),
     Stage("multiply; find the leading one of a subnormal factor", 4),
     Stage("add cross products; choose the distance", 4),
     Stage("add outer products; settle the exponent", 4),
@@ -53,7 +53,7 @@ WINDOW_BITS = 1 + SIGNIFICAND_BITS + 1
 """One more than a significand above, since either of the first two bits leads, and a guard bit."""
 
 DIGITS = 3
-"""A distance has three digits of radix 4: it is at most 32, or 63 for all limits beyond that."""
+"""A distance has three digits of radix 4: places are at most 32, and limits count up to 63."""
 
 NIBBLES = 6
 
@@ -134,7 +134,7 @@ class Multiplier(wiring.Component):
             | (s.b_special & (s.b_has_fraction | a_zero)),
             found=Cat(found for found, _ in nibbles),
             indices=Cat(index for _, index in nibbles),
-            # S - 160 = ~limit, from 2 - 160 to 508 - 160: signed, 10 bits.
+            # S - 160 = ~limit, from 2 - 160 to 510 - 160: signed, 10 bits.
             excess=Cat(s.exponents[:5], (s.exponents[5:] - 5)[:5]).as_signed(),
         )
 
@@ -154,7 +154,7 @@ class Multiplier(wiring.Component):
             limit=limit[: 2 * DIGITS] | beyond.replicate(2 * DIGITS),
         )
 
-        below = Signal(signed(10))  # from 9 - 158 to 32 + 348
+        below = Signal(signed(10))  # from 0 - 158, of zeros, to 32 + 350
         m.d.comb += below.eq(s.place + s.excess)
         limited = below < 0
         s = stages.close(

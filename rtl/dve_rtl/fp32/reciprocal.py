@@ -12,9 +12,10 @@ needs ``floor(2^(48 - k) / s)`` with k = 1 or 2, which is ``q >> k``: the bits a
 the only rounding, so there is no double rounding.
 
 *Seed.* The six bits after the leading one of s select one of 64 intervals of d of width 2^-7. The
-entry is the reciprocal of the interval's middle, rounded to eight fraction bits. At either end of
-an interval the relative error is at most 2^-7 from the half width plus 2^-10 from rounding:
-``e0 = |1 - d*y0| < 1.125 * 2^-7``.
+entry is the reciprocal of the interval's middle m, rounded to eight fraction bits. At the ends of
+an interval the relative error is at most ``2^-8 / m`` from half the width plus ``2^-9 * d`` from
+rounding. The first falls faster with m than the second grows, so the lowest interval, with
+m = 129/256 and d up to 65/128, bounds all: ``e0 = |1 - d*y0| <= 1/129 + 65/2^16 < 1.125 * 2^-7``.
 
 *Refinement.* In exact arithmetic ``y*(2 - d*y)`` falls short of 1/d by ``e^2 / d``. With F = 26
 fraction bits, ``2 - d*y`` is formed by complement, too small by at most 2^-F and never exact, and

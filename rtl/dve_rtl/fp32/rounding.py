@@ -30,7 +30,8 @@ def round_in_place(field, fraction, guard, sticky, step):
     guard, sticky
         The first bit below the fraction, and whether any bit below that is set.
     step
-        Signed, 2 bits or more: added to ``field``. ``field + step`` is 0 to 254.
+        Signed, 2 bits or more: added to ``field``. ``field + step`` is 0 to 254, or 255 if
+        ``guard`` is 0; for all else see `unless_special`.
 
     Returns
     -------
