@@ -76,6 +76,9 @@ def synth(
     config = replace(_config(preset, lanes), target=Target(target))
     if speed not in SPEEDS:
         raise UserError(f"--speed must be one of {', '.join(map(str, SPEEDS))}, got {speed}")
+    large = [name for name in UNITS if name not in SMALL]
+    if lanes is not None and not set(large) & set(names):
+        raise UserError(f"--lanes is for --unit {' and '.join(large)}; no other unit has lanes")
     if latency is not None:
         _check_latency(names, latency)
     require_targets({"--json": json_out})

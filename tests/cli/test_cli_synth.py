@@ -8,6 +8,7 @@ from dve_cli import synth as command
 from dve_cli.main import app
 from dve_cli.synth_table import source_line
 from dve_cosim.errors import CosimError
+from dve_rtl.config import PRESETS
 from dve_rtl.target import Target
 from dve_synth.measure import Measurement
 from dve_synth.report import Area, Hop, Path
@@ -68,12 +69,17 @@ def test_the_table_and_the_path(dve, asked):
     assert end == ["4.96", "ns", "o"]
 
 
+def test_lanes(dve, asked):
+    assert dve("--unit", "lane", "--lanes", 2, "--seeds", 1).exit_code == 0
+    assert asked == [("lane", 2, None, 8, [1])]
+
+
 def test_options(dve, asked, tmp_path):
     report = tmp_path / "figures.json"
     options = ("--seeds", 2, "--speed", 6, "--latency", 2, "--target", "ecp5", "--json", report)
-    result = dve("--unit", "add", "--unit", "widen", "--unit", "add", "--lanes", 2, *options)
+    result = dve("--unit", "add", "--unit", "widen", "--unit", "add", *options)
     assert result.exit_code == 0
-    assert asked == [(name, 2, 2, 6, [1, 2]) for name in ("add", "widen")]
+    assert asked == [(name, PRESETS["fpga"].lanes, 2, 6, [1, 2]) for name in ("add", "widen")]
     document = json.loads(report.read_text())
     assert set(document["tools"]) == {"Yosys", "nextpnr"}
     first = document["measurements"][0]
@@ -100,6 +106,7 @@ def test_what_is_known_before_an_error_is_shown(dve, asked):
         (["--target", "ice40"], "--target: there is no ice40; choose from ecp5"),
         (["--preset", "huge"], "--preset: there is no huge; choose from tiny, sim, wide, fpga"),
         (["--lanes", 3], "--lanes must be one of 1, 2, 4, 8, 16, 32, got 3"),
+        (["--unit", "add", "--lanes", 4], "--lanes is for --unit lane and engine"),
         (["--speed", 5], "--speed must be one of 6, 7, 8, got 5"),
         (["--seeds", 0], "Invalid value for '--seeds'"),
         (["--unit", "add", "--latency", 9], "--latency of add must be 1 to 8, got 9"),

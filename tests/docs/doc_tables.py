@@ -17,6 +17,7 @@ from typing import Any
 import conversion_tables
 import numpy as np
 import operator_tables
+import record_tables
 import unit_tables
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
@@ -630,6 +631,17 @@ def _summation(name: str) -> str:
 
 
 TABLES |= {f"summation_{name}": partial(_summation, name) for name in summation.TABLES}
+
+
+# --- long runs ------------------------------------------------------------------------------
+
+
+def _record(rows: Callable[[], record_tables.Rows]) -> str:
+    """A table of a kept report."""
+    return table(*rows())
+
+
+TABLES |= {name: partial(_record, rows) for name, rows in record_tables.TABLES.items()}
 
 
 def up_to_date(text: str) -> str:

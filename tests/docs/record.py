@@ -1,0 +1,90 @@
+"""Keeps the report of a long run for the documentation, without what would make it long.
+
+    python tests/docs/record.py REPORT.json ...    # into docs/records; doc_tables.py shows them
+
+A report is what ``dve mutants``, ``dve fuzz``, ``dve arith`` or ``dve prove`` writes as JSON.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+RECORDS = Path(__file__).parents[2] / "docs" / "records"
+
+Report = dict[str, Any]
+
+LEGAL = "NONE"
+
+
+def record(name: str) -> Report:
+    """A kept report."""
+    return json.loads((RECORDS / f"{name}.json").read_text())
+
+
+def digest(report: Report) -> tuple[str, Report]:
+    """Which command wrote a report, and what is kept of it.
+
+    Raises
+    ------
+    ValueError
+        If it is no report of these commands, of changed sources, or not a whole run.
+    """
+    commit = report.get("revision")
+    if not commit or commit.endswith("-dirty"):
+        raise ValueError("the report names no commit; run it again in a clean checkout")
+    for name, key, keep in (
+        ("mutants", "kills", _mutants),
+        ("fuzz", "coverage", _fuzz),
+        ("arith", "operations", dict),
+        ("proofs", "findings", dict),
+    ):
+        if key in report:
+            return name, keep(report)
+    raise ValueError("no report of dve mutants, fuzz, arith or prove")
+
+
+def _mutants(report: Report) -> Report:
+    """Of the mutants only those that were not killed stay one by one."""
+    if report["left_out"]:
+        raise ValueError(f"{report['left_out']} mutants were not tried")
+    results = report["results"]
+    operators = Counter(result["operator"] for result in results)
+    rest = [result for result in results if result["verdict"] != "killed"]
+    return {**report, "operators": dict(sorted(operators.items())), "results": rest}
+
+
+def _fuzz(report: Report) -> Report:
+    """Of the bins their numbers stay, by opcode, and the instructions by each field."""
+    coverage = report["coverage"]
+    opcodes: dict[str, Counter[str]] = {}
+    fields: dict[str, Counter[str]] = {name: Counter() for name in ("reason", "memory", "aliasing")}
+    for entry in coverage["bins"]:
+        counts = opcodes.setdefault(entry["opcode"], Counter())
+        kind = "legal" if entry["reason"] == LEGAL else "illegal"
+        counts[f"{kind} bins"] += 1
+        counts[f"{kind} instructions"] += entry["count"]
+        for name, by_value in fields.items():
+            by_value[entry[name]] += entry["count"]
+    for entry in coverage["missed"]:
+        opcodes.setdefault(entry["opcode"], Counter())["missed bins"] += 1
+    for by_value in fields.values():
+        by_value.pop("-", None)
+    return {**report, "coverage": {**coverage, "bins": opcodes, **fields}}
+
+
+def main(paths: list[str]) -> None:
+    for path in paths:
+        try:
+            name, kept = digest(json.loads(Path(path).read_text()))
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"{path}: {error}") from error
+        RECORDS.mkdir(exist_ok=True)
+        target = RECORDS / f"{name}.json"
+        target.write_text(f"{json.dumps(kept, indent=1)}\n")
+        print(f"wrote {target.relative_to(RECORDS.parents[1])}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,74 @@
+"""Reports of long runs are kept whole in what counts, and only if they name their commit."""
+
+import pytest
+from record import digest
+
+COMMIT = {"revision": "0123456789ab"}
+MUTANTS = {
+    "left_out": 0,
+    "kills": {"fuzz": 1},
+    "results": [
+        {"operator": "stuck", "verdict": "killed"},
+        {"operator": "stuck", "verdict": "survived"},
+    ],
+}
+
+
+def entry(opcode, reason, count, memory="-"):
+    return {
+        "opcode": opcode,
+        "reason": reason,
+        "types": "-",
+        "memory": memory,
+        "aliasing": "-",
+        "count": count,
+    }
+
+
+@pytest.mark.parametrize("commit", [{}, {"revision": None}, {"revision": "0123456789ab-dirty"}])
+def test_a_report_without_a_commit_is_refused(commit):
+    with pytest.raises(ValueError, match="names no commit"):
+        digest({**MUTANTS, **commit})
+
+
+def test_another_file_is_refused():
+    with pytest.raises(ValueError, match="no report of"):
+        digest({**COMMIT, "seed": 0})
+
+
+def test_a_campaign_that_ran_out_of_time_is_refused():
+    with pytest.raises(ValueError, match="3 mutants were not tried"):
+        digest({**MUTANTS, **COMMIT, "left_out": 3})
+
+
+def test_mutants_that_were_not_killed_stay():
+    name, kept = digest({**MUTANTS, **COMMIT})
+    assert name == "mutants"
+    assert kept["results"] == [{"operator": "stuck", "verdict": "survived"}]
+    assert kept["operators"] == {"stuck": 2}
+
+
+def test_bins_are_counted():
+    coverage = {
+        "bins": [
+            entry("NOP", "NONE", 5),
+            entry("NOP", "LENGTH", 2),
+            entry("BACK_PROP", "NONE", 3, memory="SBUF,SBUF->PSUM"),
+            entry("BACK_PROP", "NONE", 4, memory="SBUF,PSUM->SBUF"),
+        ],
+        "missed": [entry("BACK_PROP", "NONE", 0)],
+    }
+    name, kept = digest({**COMMIT, "coverage": coverage})
+    assert name == "fuzz"
+    assert kept["coverage"]["bins"] == {
+        "NOP": {
+            "legal bins": 1,
+            "legal instructions": 5,
+            "illegal bins": 1,
+            "illegal instructions": 2,
+        },
+        "BACK_PROP": {"legal bins": 2, "legal instructions": 7, "missed bins": 1},
+    }
+    assert kept["coverage"]["reason"] == {"NONE": 12, "LENGTH": 2}
+    assert kept["coverage"]["memory"] == {"SBUF,SBUF->PSUM": 3, "SBUF,PSUM->SBUF": 4}
+    assert kept["coverage"]["aliasing"] == {}
