@@ -8,6 +8,8 @@ from record import Report, record
 
 Rows = tuple[Iterable[str], Iterable[Iterable[object]]]
 
+VERDICTS = ("killed", "equivalent", "explained", "survived")
+
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min"
@@ -15,6 +17,51 @@ def _minutes(seconds: float) -> str:
 
 def _source(report: Report) -> tuple[str, str]:
     return "commit", f"`{report['revision']}`"
+
+
+def mutants_run() -> Rows:
+    """Figures of the campaign."""
+    report = record("mutants")
+    different = report["mutants"] - report["equivalent"]
+    rows = [
+        _source(report),
+        ("command", f"`dve mutants --count {report['mutants']} --seed {report['seed']}`"),
+        *((verdict, report[verdict]) for verdict in VERDICTS),
+        ("killed of those that are not equivalent", f"{report['score']:.1%} of {different}"),
+        ("wall time, two at a time", _minutes(report["seconds"])),
+    ]
+    return ("", "figure"), rows
+
+
+def mutants_modules() -> Rows:
+    """Verdicts by module."""
+    modules = record("mutants")["modules"]
+    rows = [
+        (f"`{module}`", sum(counts.values()), *(counts[verdict] for verdict in VERDICTS))
+        for module, counts in modules.items()
+    ]
+    return ("module", "mutants", *VERDICTS), rows
+
+
+def mutants_checks() -> Rows:
+    """What killed how many, and what was changed how often."""
+    report = record("mutants")
+    kills = sorted(report["kills"].items(), key=lambda item: -item[1])
+    return ("killed by", "mutants"), kills
+
+
+def mutants_rest() -> Rows:
+    """Mutants that were not killed."""
+    rows = [
+        (
+            f"`{result['id']}`",
+            f"`{result['module']}`: `{result['site']}`, {result['change']}".replace("|", "\\|"),
+            result["verdict"],
+            result["reason"],
+        )
+        for result in record("mutants")["results"]
+    ]
+    return ("mutant", "change", "verdict", "why"), rows
 
 
 def fuzz_run() -> Rows:
@@ -123,6 +170,7 @@ def proofs_run() -> Rows:
 TABLES = {
     function.__name__: function
     for function in (
+        *(mutants_run, mutants_modules, mutants_checks, mutants_rest),
         *(fuzz_run, fuzz_opcodes, fuzz_values, arithmetic_runs, arith_run, proofs_run),
     )
 }
