@@ -5,11 +5,11 @@ import os
 import re
 import sysconfig
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
 from dve_cosim.cache import cached, log_file
 from dve_cosim.errors import CosimError
+from dve_cosim.packages import package_version
 from dve_cosim.process import run_logged
 from dve_cosim.progress import Progress
 
@@ -91,13 +91,7 @@ def formula_terms(smt2: str, top: str) -> tuple[str, ...]:
 
 
 def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        raise CosimError(
-            f"{package} is not installed; proofs need the extra `formal`: "
-            "scripts/setup test,lint, or pip install 'opendve[formal]'"
-        ) from None
+    return package_version(package, what_needs="proofs need", extra="formal")
 
 
 def _script(unit: str, names: Sequence[str]) -> list[str]:

@@ -70,6 +70,7 @@ def arith(
     require_targets({"--json": json_out})
     if deep:
         level, cases = 2, max(cases, DEEP_CASES)
+    commit = revision()  # before the run: the checkout may move on meanwhile
     outcomes = []
     try:
         with progress_bars() as progress:
@@ -89,7 +90,7 @@ def arith(
         if outcomes:  # what is known when an interrupt comes is shown
             print_outcomes(outcomes)
     if json_out is not None:
-        write_atomically(json_out, _report(outcomes, level, seed))
+        write_atomically(json_out, _report(outcomes, commit, level, seed))
     if any(outcome.differing for outcome in outcomes):
         raise typer.Exit(1)
 
@@ -133,10 +134,10 @@ def _cell(subject: Subject | None, cases: int) -> str:
     return f"{subject.differing:,}{part}"
 
 
-def _report(outcomes: list[Outcome], level: int, seed: int) -> bytes:
+def _report(outcomes: list[Outcome], commit: str | None, level: int, seed: int) -> bytes:
     document = {
         "version": metadata.version("opendve"),
-        "revision": revision(),
+        "revision": commit,
         "level": level,
         "seed": seed,
         "differing": sum(outcome.differing for outcome in outcomes),

@@ -81,6 +81,7 @@ def prove(
         raise UserError(f"--minutes must be above 0, got {minutes:g}")
     require_targets({"--json": json_out})
     versions = {"Yosys": yosys_version(), "Bitwuzla": bitwuzla_version()}
+    commit = revision()  # before the run: the checkout may move on meanwhile
     findings: list[Finding] = []
     try:
         with progress_bars() as progress:
@@ -94,7 +95,7 @@ def prove(
     if json_out is not None:
         document = {
             "version": metadata.version("opendve"),
-            "revision": revision(),
+            "revision": commit,
             "tools": versions,
             "minutes": minutes,
             "findings": [finding.described() for finding in findings],

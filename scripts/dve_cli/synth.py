@@ -83,6 +83,7 @@ def synth(
         _check_latency(names, latency)
     require_targets({"--json": json_out})
     versions = tool_versions()
+    commit = revision()  # before the run: the checkout may move on meanwhile
     measurements: list[Measurement] = []
     try:
         with progress_bars() as progress:
@@ -105,7 +106,7 @@ def synth(
     if json_out is not None:
         document = {
             "version": metadata.version("opendve"),
-            "revision": revision(),
+            "revision": commit,
             "tools": versions,
             "measurements": [measurement.described() for measurement in measurements],
         }

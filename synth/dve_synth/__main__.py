@@ -33,6 +33,7 @@ def record(
     """
     names = known("UNIT", units or SMALL, SMALL)
     versions = tool_versions()
+    about = {"revision": revision(), "tools": versions}
     found = []
     with progress_bars() as progress:
         for row in recorded.ROWS:
@@ -47,7 +48,6 @@ def record(
                         progress=progress,
                     )
                 )
-    about = {"revision": revision(), "tools": versions}
     kept = [entry for entry in recorded.load() if entry["unit"] not in names]
     new = [measurement.described() | about for measurement in found]
     write_atomically(recorded.FILE, recorded.dumps(kept + new))

@@ -6,11 +6,11 @@ import re
 import shutil
 import sysconfig
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 
 from dve_cosim.cache import cached, log_file
 from dve_cosim.errors import CosimError
+from dve_cosim.packages import package_version
 from dve_cosim.process import run_logged
 
 from dve_synth.units import TOP, without_places
@@ -158,13 +158,7 @@ def _run(
 
 
 def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        raise CosimError(
-            f"{package} is not installed; synthesis needs the extra `synth`: "
-            "scripts/setup test,lint, or pip install 'opendve[synth]'"
-        ) from None
+    return package_version(package, what_needs="synthesis needs", extra="synth")
 
 
 def _key(*parts: str) -> str:
