@@ -3,10 +3,11 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from dve_cosim.errors import CosimError
 
@@ -38,23 +39,32 @@ class Child:
     def __init__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path
     ) -> None:
+        started: list[subprocess.Popen[bytes]] = []
         with log.open("a") as output:
             output.write(f"$ {' '.join(command)}\n")
             output.flush()
             try:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=cwd,
-                    env=environment,
-                    stdin=subprocess.PIPE,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # one process group, no SIGINT from the terminal
-                )
+                with _signals_held():
+                    started.append(
+                        subprocess.Popen(
+                            command,
+                            cwd=cwd,
+                            env=environment,
+                            stdin=subprocess.PIPE,
+                            stdout=output,
+                            stderr=subprocess.STDOUT,
+                            start_new_session=True,  # one group, no SIGINT from the terminal
+                        )
+                    )
             except FileNotFoundError:
                 raise CosimError(
                     f"{command[0]} is not installed; run `dve doctor` to see what is missing"
                 ) from None
+            except BaseException:
+                for process in started:
+                    _end(process)
+                raise
+        (self._process,) = started
 
     def wait(self, seconds: float = POLL_SECONDS) -> int | None:
         """The exit code, or None if the program still runs after this time."""
@@ -72,12 +82,39 @@ class Child:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        _end(self._process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Handle signals at the end: raised while a program starts, one would leave it ownerless."""
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if callable(handler := signal.getsignal(number))
+    }
+    for number in handlers:
+        signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number, frame in came:
+        handlers[signal.Signals(number)](number, frame)
 
 
 def run_logged(
