@@ -14,7 +14,7 @@ OFFSET = Shape(19)
 """Byte in partition: the largest has 2^19 active bytes, maverick's SBUF (isa_common.md 3.2)."""
 
 
-class Handler(enum.Enum, shape=3):
+class Handler(enum.Enum, shape=4):
     """What the front-end table makes of an opcode; the default entry is BAD_OPCODE."""
 
     BAD_OPCODE = 0
@@ -24,6 +24,10 @@ class Handler(enum.Enum, shape=3):
     LOAD_PARAMETER_RAM = 4
     BACK_PROP = 5
     SYNCHRONISE = 6  # wait and update only
+    TENSOR_TENSOR = 7  # arithmetic operators; sunda's bf16 opcodes too
+    BITVEC = 8
+    COPY_PREDICATED = 9
+    CAST_PREDICATED = 10
 
 
 class Pointer(data.Struct):
@@ -70,11 +74,19 @@ class Operation(data.Struct):
     PARAM_LOAD2             B, C                  -                mean        A
     LOAD_PARAMETER_RAM      entries, in one walk  -                -           -
     BACK_PROP               activation            d_y, d_x         -           -
+    TENSOR_TENSOR, BITVEC   first operand         second, result   -           -
+    COPY_, CAST_PREDICATED  predicate             data, result     -           -
     ======================= ===================== ================ =========== ===========
+
+    ``pair`` is for sunda's TENSOR_TENSOR of BFLOAT16 sources, when it is not ``serial``. Then the
+    innermost dimension of each walk has step 1 and an even count, the outer steps are even where
+    their count is not 1, and each walk starts at a multiple of two elements, so that a pair never
+    straddles a memory word (isa_common.md 5.7). The walks stay those of the record, in elements.
     """
 
     handler: Handler
     opcode: 8
+    operator: 6  # of TENSOR_TENSOR and BITVEC: a code below 0x40 (isa_common.md 6.1)
     reason: 5  # isa_common.md 5.8; 0 to 16
     channels: 8  # 1 to 128; 1 for LOAD_PARAMETER_RAM
     src0: Walk
@@ -85,7 +97,8 @@ class Operation(data.Struct):
     imm_dtype: DTYPE
     element_count: 32  # N, a binary32 pattern
     first_entry: 8  # of LOAD_PARAMETER_RAM
-    serial: 1  # elements of BACK_PROP must be read and written one after the other (4.3)
+    serial: 1  # elements must be read and written one after the other (4.3)
+    pair: 1  # two adjacent elements a slot, see above
     update: Update  # also of an illegal instruction (isa_common.md 5.8)
     accepted_at: 32  # value of the engine's clock counter when the last beat was accepted
 
