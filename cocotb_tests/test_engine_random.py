@@ -9,6 +9,7 @@ from benches.configs import DEEP, SMALL
 from dve_cosim.aliasing import Alias
 from dve_cosim.compare import differences
 from dve_cosim.coverage import features
+from dve_cosim.generator import RESULTS, SOURCES
 from dve_cosim.mutants import mutants
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.workloads import (
@@ -18,7 +19,7 @@ from dve_cosim.workloads import (
     work_of,
 )
 from dve_golden.frontend.legality import validate
-from dve_golden.isa.enums import RESULT_DTYPES, SOURCE_DTYPES, Opcode, Reason, WaitMode
+from dve_golden.isa.enums import Opcode, Reason, WaitMode
 
 ENGINES = {f"{lanes} lanes": SMALL[lanes] for lanes in (1, 4, 8)} | {"deep": DEEP}
 
@@ -27,8 +28,8 @@ SHARES_OF_SPECIALS = (0.0, 0.02, 0.3)
 
 EXERCISED = {
     *(opcode.name for opcode in Opcode),
-    *(f"source {dtype.name}" for dtype in SOURCE_DTYPES),
-    *(f"destination {dtype.name}" for dtype in RESULT_DTYPES),
+    *(f"source {dtype.name}" for dtype in SOURCES),
+    *(f"destination {dtype.name}" for dtype in RESULTS),
     *(
         f"{role} {what}"
         for role in ("source", "destination")

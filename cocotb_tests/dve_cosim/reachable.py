@@ -10,8 +10,6 @@ from itertools import product
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
     FLOAT_DTYPES,
-    RESULT_DTYPES,
-    SOURCE_DTYPES,
     Dtype,
     Opcode,
     Reason,
@@ -21,6 +19,7 @@ from dve_golden.isa.generations import Generation
 from dve_cosim.aliasing import Alias
 from dve_cosim.coverage import Bin, memory_name
 from dve_cosim.crossing import Crossing
+from dve_cosim.generator import RESULTS, SOURCES
 from dve_cosim.places import has_psum
 
 _BOTH = (Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2)
@@ -70,9 +69,9 @@ def crossings() -> Iterator[Crossing]:
     """Every combination of opcode, types, memories and aliasing, in reach or not."""
     names = ("src0", "src1", "dst")
     for opcode in (*_BOTH, Opcode.BATCH_NORM_BACK_PROP):
-        results = FLOAT_DTYPES if opcode in _BOTH else RESULT_DTYPES
+        results = FLOAT_DTYPES if opcode in _BOTH else RESULTS
         for types, psum, aliasing in product(
-            product(sorted(SOURCE_DTYPES), sorted(SOURCE_DTYPES), sorted(results)),
+            product(sorted(SOURCES), sorted(SOURCES), sorted(results)),
             product((False, True), repeat=3),
             product(Alias, repeat=2),
         ):

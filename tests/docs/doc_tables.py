@@ -28,9 +28,11 @@ from dve_golden.isa.dispatch import DVE, Engine, Entry, is_implemented
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
     FLOAT_DTYPES,
+    GRAD_ACCUMULATE_DTYPES,
+    INTEGER_DTYPES,
     OPCODE_TABLE_BASE,
+    PLAIN_DTYPES,
     RESULT_DTYPES,
-    SOURCE_DTYPES,
     Dtype,
     Reason,
     UpdateMode,
@@ -114,11 +116,11 @@ ROLES = {
     },
     "S3S3D3_TT": {
         "in0_in1_dtype": "low nibble src0, high nibble src1",
-        "out_dtype": "of d_x",
-        "op": "must be 0 for 0x65: the opcode says it all",
-        "src0": "activation, or saved normalised activation",
-        "src1": "d_y",
-        "dst": "d_x",
+        "out_dtype": "of the result",
+        "op": "0x41, 0x51: the operator; 0x8a, 0x8b, 0x8f: 4, 6, 5, as the opcode says; else 0",
+        "src0": "first operand; 0x65: activation, saved or normalised; 0x72, 0x99: predicate",
+        "src1": "second operand; 0x65: d_y; 0x72, 0x99: data",
+        "dst": "result; 0x65: d_x",
     },
     "LOAD_PRAM": {
         "addr": "of the first word, in one partition",
@@ -144,15 +146,19 @@ REASONS = {
     Reason.WAIT: "undefined `wait_mode`, or its register form names a register above 63",
     Reason.UPDATE: "the same of `update_mode`",
     Reason.DTYPE: "an element type, of an operand or an immediate, outside its set",
-    Reason.OPERATOR: "`op` of 0x65 is not 0",
-    Reason.ALIGNMENT: "a start address is no multiple of the element size",
+    Reason.OPERATOR: "`op` is no operator of 0x41 or 0x51 in this generation, or not the one that "
+    "another opcode asks for",
+    Reason.ALIGNMENT: "a start address is no multiple of the element size; or, of a source of "
+    "0x8a, 0x8b or 0x8f, no multiple of 4, an innermost step that is not 1 or an outer one that is "
+    "odd",
     Reason.REGION: "a start address in neither memory, or a PSUM destination whose elements are "
     "not 4 bytes",
     Reason.PARTITION: "channels 0 or above 128, a start partition that they do not fit, or a start "
     "byte outside the configured partition",
     Reason.COUNT_ZERO: "a count of 0",
     Reason.COUNT_MISMATCH: "counts of src0 and src1, or of src0 and an element-wise dst, differ; a "
-    "fixed count is not met; or a product exceeds 2^32 - 1",
+    "fixed count is not met; an innermost count of a source of 0x8a, 0x8b or 0x8f is odd; or a "
+    "product exceeds 2^32 - 1",
     Reason.SOURCE_PLACEMENT: "both sources in PSUM, or in SBUF but in different quadrants",
     Reason.ADDRESSING_MODE: "a word that is neither an address nor a register, or a register that "
     "holds more than 29 bits",
@@ -250,23 +256,27 @@ def dtypes() -> str:
         return "yes" if legal else ""
 
     def row(dtype: Dtype):
-        immediate = mark(dtype in SOURCE_DTYPES)
+        immediate = mark(dtype in GRAD_ACCUMULATE_DTYPES)
         if dtype is Dtype.INVALID:
             immediate = "0x63, as FP32"
         return (
             f"0x{int(dtype):x}",
             dtype.name,
             DTYPE_BYTES.get(dtype, "-"),
-            mark(dtype in SOURCE_DTYPES),
+            mark(dtype in GRAD_ACCUMULATE_DTYPES),
             immediate,
             mark(dtype in FLOAT_DTYPES),
             mark(dtype in FLOAT_DTYPES),
+            mark(dtype in PLAIN_DTYPES),
             mark(dtype in RESULT_DTYPES),
+            mark(dtype in PLAIN_DTYPES),
+            mark(dtype in INTEGER_DTYPES),
         )
 
     headings = (
-        *("code", "type", "bytes", "sources of 0x63, 0x94, 0x65", "immediates of 0x63, 0x94"),
-        *("parameters of 0x64, 0x8e", "sums", "d_x"),
+        *("code", "type", "bytes", "sources of 0x63, 0x94", "immediates of 0x63, 0x94"),
+        *("parameters of 0x64, 0x8e", "sums", "sources of 0x41, 0x65", "results of 0x41, 0x65"),
+        *("data and results of 0x72, 0x99", "operands of 0x51, predicates"),
     )
     return table(headings, map(row, Dtype))
 

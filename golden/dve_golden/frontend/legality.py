@@ -8,7 +8,7 @@ a register word has; all else is the same in every generation.
 from collections.abc import Callable
 from functools import partial
 
-from dve_golden.frontend import nearest
+from dve_golden.frontend import nearest, tensor_tensor
 from dve_golden.frontend.inspection import Inspection, field_bytes
 from dve_golden.frontend.operands import (
     check_channels,
@@ -26,13 +26,12 @@ from dve_golden.isa.dispatch import INVALID_OPCODE, opcode_name
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
     FLOAT_DTYPES,
+    GRAD_ACCUMULATE_DTYPES,
     INST_WORD_LEN,
     PARAMETER_RAM_ENTRIES,
     RECORD_BYTES,
     REGISTER_OPERAND,
     REGISTERS,
-    RESULT_DTYPES,
-    SOURCE_DTYPES,
     Dtype,
     ImmSrc,
     Opcode,
@@ -191,8 +190,8 @@ def _check_finite(inspection: Inspection, field: str) -> None:
 
 def _grad_accumulate(inspection: Inspection, result: int | None) -> int:
     """What 0x63 and 0x94 share (batchnorm.md 2, 3); the active channels."""
-    size0 = inspection.element_bytes("in0_in1_dtype.lo", SOURCE_DTYPES)
-    size1 = inspection.element_bytes("in0_in1_dtype.hi", SOURCE_DTYPES)
+    size0 = inspection.element_bytes("in0_in1_dtype.lo", GRAD_ACCUMULATE_DTYPES)
+    size1 = inspection.element_bytes("in0_in1_dtype.hi", GRAD_ACCUMULATE_DTYPES)
     channels = check_channels(inspection)
     src0 = check_pattern(inspection, "src0", size0, channels)
     src1 = check_pattern(inspection, "src1", size1, channels)
@@ -203,7 +202,7 @@ def _grad_accumulate(inspection: Inspection, result: int | None) -> int:
     return channels
 
 
-_OPTIONAL_IMMEDIATE = SOURCE_DTYPES | {Dtype.INVALID}
+_OPTIONAL_IMMEDIATE = GRAD_ACCUMULATE_DTYPES | {Dtype.INVALID}
 """Immediate types of 0x63; INVALID means fp32 (batchnorm.md 2)."""
 
 
@@ -225,7 +224,7 @@ _SELECTORS_3 = {0: ImmSrc.POINTER, 1: ImmSrc.POINTER, 2: ImmSrc.REGISTER}
 
 
 def _grad_accumulate2(inspection: Inspection) -> None:
-    immediate = inspection.element_bytes("immediate_out_dtype.lo", SOURCE_DTYPES)
+    immediate = inspection.element_bytes("immediate_out_dtype.lo", GRAD_ACCUMULATE_DTYPES)
     result = inspection.element_bytes("immediate_out_dtype.hi", FLOAT_DTYPES)
     channels = _grad_accumulate(inspection, result)
     for field, selector in (("imm0", "imm0_imm1_src.lo"), ("imm1", "imm0_imm1_src.hi")):
@@ -252,25 +251,6 @@ def _param_load2(inspection: Inspection) -> None:
         check_pointer(
             inspection, field, immediate, channels, selector=f"{field}_src", legal=_SELECTORS_3
         )
-
-
-def _back_prop(inspection: Inspection) -> None:
-    size0 = inspection.element_bytes("in0_in1_dtype.lo", SOURCE_DTYPES)
-    size1 = inspection.element_bytes("in0_in1_dtype.hi", SOURCE_DTYPES)
-    result = inspection.element_bytes("out_dtype", RESULT_DTYPES)
-    operator = inspection.number("op")
-    if operator:
-        near = partial(nearest.codes, "op", operator, (0,))
-        inspection.report(
-            Reason.OPERATOR, "op", f"{operator:#04x}", "0: the opcode says it all", near=near
-        )
-    channels = check_channels(inspection)
-    src0 = check_pattern(inspection, "src0", size0, channels)
-    src1 = check_pattern(inspection, "src1", size1, channels)
-    dst = check_pattern(inspection, "dst", result, channels, write=True)
-    check_same_count(inspection, src0, src1)
-    check_same_count(inspection, src0, dst)
-    check_source_placement(inspection, src0, src1)
 
 
 def _load_parameter_ram(inspection: Inspection) -> None:
@@ -302,10 +282,10 @@ def _no_operands(inspection: Inspection) -> None:
 _RULES: dict[Opcode, Callable[[Inspection], None]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: _grad_accumulate1,
     Opcode.BATCH_NORM_PARAM_LOAD: _param_load,
-    Opcode.BATCH_NORM_BACK_PROP: _back_prop,
     Opcode.LOAD_PARAMETER_RAM: _load_parameter_ram,
     Opcode.BATCH_NORM_PARAM_LOAD2: _param_load2,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: _grad_accumulate2,
     Opcode.EVENT_SEMAPHORE: _no_operands,
     Opcode.NOP: _no_operands,
+    **tensor_tensor.RULES,
 }

@@ -1,17 +1,19 @@
 """Values near an illegal one, the nearest first: candidates for `dve_golden.frontend.suggest`.
 
 What is near depends on the kind of value. A number or a code: its distance. An element type: that
-of its size, then that of its code. An address: the same memory if possible, then the nearest
+of its size, then that of its code. An operator: its namesake on floats, then that of its code. An
+address: the same memory if possible, then the nearest
 partition, then the nearest byte. Counts: as few of them changed as possible, by as little.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
 from math import prod
 
 from dve_golden.frontend.verdict import Suggestion
 from dve_golden.isa.enums import DTYPE_BYTES, REGISTERS, Dtype
-from dve_golden.isa.notation import format_counts, format_dtype, format_location
+from dve_golden.isa.notation import format_code, format_counts, format_dtype, format_location
+from dve_golden.isa.operators import AluOp
 from dve_golden.memory.address import (
     ADDRESS_BITS,
     PARTITIONS,
@@ -52,6 +54,17 @@ def dtypes(field: str, value: int, legal: Collection[int]) -> Iterator[Suggestio
         yield Suggestion(field, int(code), format_dtype(code))
 
 
+def operators(field: str, value: int, legal: Collection[AluOp]) -> Iterator[Suggestion]:
+    """Operators by distance, but first what an operator on integers does, done on floats."""
+    name = format_code(value, AluOp).removesuffix("_int").removesuffix("_uint")
+
+    def distance(op: AluOp) -> tuple[bool, int, int]:
+        return format_code(op, AluOp) != name, abs(op - value), op
+
+    for op in sorted(legal, key=distance):
+        yield Suggestion(field, int(op), format_code(op, AluOp))
+
+
 def zeros(field: str, length: int) -> Iterator[Suggestion]:
     """Zero bytes."""
     yield Suggestion(field, bytes(length), "0")
@@ -82,7 +95,7 @@ def addresses(
     address
         The illegal one; bits above the 29 of an address are dropped.
     unit
-        Element size in bytes.
+        What an address is a multiple of, in bytes.
     reach
         First and last byte of the operand, relative to its start.
     geometry
@@ -151,6 +164,21 @@ def smaller_shapes(field: str, counts: tuple[int, ...], limit: int) -> Iterator[
 def nonzero_counts(field: str, counts: tuple[int, ...], index: int) -> Iterator[Suggestion]:
     """Counts in which the zero at ``index`` is 1."""
     yield Suggestion(field, (*counts[:index], 1, *counts[index + 1 :]), "1")
+
+
+def even_counts(field: str, counts: tuple[int, ...]) -> Iterator[Suggestion]:
+    """Counts of which the innermost, odd so far, is even."""
+    for count in (counts[0] - 1, counts[0] + 1):
+        if 1 <= count <= MAX_COUNT:
+            yield _shape(field, (count, *counts[1:]))
+
+
+def steps(
+    field: str, values: tuple[int, ...], index: int, legal: Iterable[int]
+) -> Iterator[Suggestion]:
+    """Steps in which the one at ``index`` is one of the legal ones, in their order."""
+    for step in legal:
+        yield Suggestion(field, (*values[:index], step, *values[index + 1 :]), str(step))
 
 
 def _shape(field: str, counts: tuple[int, ...]) -> Suggestion:

@@ -68,11 +68,16 @@ def check_pattern(
     channels: int,
     *,
     write: bool = False,
+    alignment: int | None = None,
 ) -> Operand | None:
-    """Check a TENSORnD; None if its address word is malformed, and nothing else is said of it."""
+    """Check a TENSORnD; None if its address word is malformed, and nothing else is said of it.
+
+    The start is a multiple of the element's size, or of ``alignment``.
+    """
     field = f"{name}.num_elem"
     counts = inspection.numbers(field)
-    extent = Extent.of(element_bytes, inspection.numbers(f"{name}.step_elem"), counts)
+    steps = inspection.numbers(f"{name}.step_elem")
+    extent = Extent.of(element_bytes, steps, counts, alignment=alignment)
     checked = check_start(inspection, f"{name}.start_addr", extent, channels, write=write)
     if checked is None:
         return None

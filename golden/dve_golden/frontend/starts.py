@@ -38,20 +38,28 @@ class Extent:
         Element size; None if the type is illegal.
     low, high
         First and last byte of the walk, were the elements of one byte if there is no size.
+    alignment
+        What the start address is a multiple of; None if the type is illegal.
     """
 
     element_bytes: int | None
     low: int
     high: int
+    alignment: int | None
 
     @classmethod
     def of(
-        cls, element_bytes: int | None, steps: tuple[int, ...] = (), counts: tuple[int, ...] = ()
+        cls,
+        element_bytes: int | None,
+        steps: tuple[int, ...] = (),
+        counts: tuple[int, ...] = (),
+        *,
+        alignment: int | None = None,
     ) -> "Extent":
         """The extent of a walk (isa_common.md 4.3).
 
         The offset is linear in each index, so its extremes lie at corners of the index box. An
-        illegal count of 0 counts as 1.
+        illegal count of 0 counts as 1. The alignment is the element's size unless given.
         """
         size = element_bytes or 1
         low = high = 0
@@ -61,7 +69,8 @@ class Extent:
                 low += reach
             else:
                 high += reach
-        return cls(element_bytes, size * low, size * high + size - 1)
+        alignment = element_bytes if alignment is None else alignment
+        return cls(element_bytes, size * low, size * high + size - 1, alignment)
 
 
 @dataclass(slots=True)
@@ -209,12 +218,14 @@ def _pointer(inspection: Inspection, field: str, source: ImmSrc) -> Start | None
 
 
 def _check_alignment(inspection: Inspection, reason: Reason, start: Start, extent: Extent) -> None:
-    if extent.element_bytes is not None and start.address % extent.element_bytes:
+    alignment = extent.alignment
+    if alignment is not None and start.address % alignment:
+        unit = "an element" if alignment == extent.element_bytes else "a pair of elements"
         inspection.report(
             reason,
             start.field,
             start,
-            f"a multiple of {extent.element_bytes}, the size of an element",
+            f"a multiple of {alignment}, the size of {unit}",
             near=partial(near_start, inspection, start, extent),
         )
 
@@ -249,7 +260,7 @@ def near_start(inspection: Inspection, start: Start, extent: Extent) -> Iterable
     return nearest.addresses(
         start.field,
         start.address,
-        unit=extent.element_bytes or 1,
+        unit=extent.alignment or 1,
         reach=(extent.low, extent.high),
         geometry=inspection.geometry,
         register=start.register,

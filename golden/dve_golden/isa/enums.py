@@ -10,16 +10,23 @@ from enum import IntEnum
 class Opcode(IntEnum):
     """Byte 0 of a record; the instructions this engine executes.
 
-    The batch-norm family (batchnorm.md section 1) and two records that a sequencer accepts on
-    every queue (isa_common.md 7.2).
+    The batch-norm family (batchnorm.md section 1), the tensor-tensor family (isa_common.md 5.2) and
+    two records that a sequencer accepts on every queue (isa_common.md 7.2).
     """
 
+    TENSOR_TENSOR_ARITH_OP = 0x41
+    TENSOR_TENSOR_BITVEC_OP = 0x51
     BATCH_NORM_GRAD_ACCUMULATE = 0x63
     BATCH_NORM_PARAM_LOAD = 0x64
     BATCH_NORM_BACK_PROP = 0x65
     LOAD_PARAMETER_RAM = 0x66
+    COPY_PREDICATED = 0x72
+    TENSOR_TENSOR_ADD_BF16 = 0x8A
+    TENSOR_TENSOR_MULT_BF16 = 0x8B
     BATCH_NORM_PARAM_LOAD2 = 0x8E
+    TENSOR_TENSOR_SUB_BF16 = 0x8F
     BATCH_NORM_GRAD_ACCUMULATE2 = 0x94
+    CAST_PREDICATED = 0x99
     EVENT_SEMAPHORE = 0xA0
     NOP = 0xA4
 
@@ -89,17 +96,24 @@ DTYPE_BYTES: dict[Dtype, int] = {
 }
 """Element size, and required alignment, in bytes (isa_common.md 2.4). INVALID has none."""
 
-SOURCE_DTYPES = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.INT32})
-"""Source types that GradAccum, and for now BackProp (0x65), executes.
-
-Until the S3S3D3_TT family is complete, any other source type of 0x65 is reason 5 on both sides.
-"""
-
-RESULT_DTYPES = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.FP32R})
-"""Result types that BackProp (0x65) executes for now; GradAccum takes these without FP32R."""
+INTEGER_DTYPES = frozenset(
+    {
+        *(Dtype.INT8, Dtype.UINT8, Dtype.INT16, Dtype.UINT16, Dtype.INT32, Dtype.UINT32),
+    }
+)
+"""``is_valid_int_dtype_datapath``: predicates, and the elements of 0x51 (isa_common.md 2.1)."""
 
 FLOAT_DTYPES = frozenset({Dtype.FP32, Dtype.FP16, Dtype.BF16})
 """Types of parameters, of their pointers' elements, and of GradAccum results."""
+
+GRAD_ACCUMULATE_DTYPES = FLOAT_DTYPES | {Dtype.INT32}
+"""Types of the sources and immediates of GradAccum (batchnorm.md section 2)."""
+
+PLAIN_DTYPES = INTEGER_DTYPES | FLOAT_DTYPES | {Dtype.FP8_EXP3, Dtype.FP8_EXP4, Dtype.FP8_EXP5}
+"""``is_valid_dtype`` without FP32R: the sources of S3S3D3_TT (isa_common.md 2.3)."""
+
+RESULT_DTYPES = PLAIN_DTYPES | {Dtype.FP32R}
+"""``is_valid_dtype`` with FP32R: the results of S3S3D3_TT that pass a converter."""
 
 
 class Reason(IntEnum):

@@ -24,6 +24,7 @@ from dve_golden.isa.notation import (
     format_counts,
     format_dtype,
 )
+from dve_golden.isa.operators import AluOp
 from dve_golden.isa.scanner import Scanner
 from dve_golden.memory.address import (
     PARTITIONS,
@@ -147,6 +148,29 @@ class ElementType:
 
     def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
         return {self.field: _parse_code(scanner, Dtype, bits[self.field], "an element type")}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An ALU operator by name, or a code without a name in hexadecimal; left out at its default."""
+
+    name: str
+    field: str
+    default: int | None = None
+
+    @property
+    def optional(self) -> bool:
+        return self.default is not None
+
+    def owned(self) -> tuple[str, ...]:
+        return (self.field,)
+
+    def format(self, fields: Fields, generation: Generation) -> str | None:
+        code = _integer(fields[self.field])
+        return None if code == self.default else format_code(code, AluOp)
+
+    def parse(self, scanner: Scanner, bits: Widths, generation: Generation) -> Fields:
+        return {self.field: _parse_code(scanner, AluOp, bits[self.field], "an operator")}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,11 @@ from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import Location, is_register_form, locate
 
 MNEMONICS: dict[Opcode, str] = {
-    opcode: opcode.name.removeprefix("BATCH_NORM_").lower() for opcode in Opcode
+    opcode: opcode.name.removeprefix("BATCH_NORM_")
+    .removesuffix("_OP")
+    .removesuffix("_ARITH")
+    .lower()
+    for opcode in Opcode
 }
 """The first word of an instruction in text form."""
 

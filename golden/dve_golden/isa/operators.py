@@ -2,6 +2,7 @@
 
 from enum import Enum, IntEnum
 
+from dve_golden.isa.enums import Opcode
 from dve_golden.isa.generations import Generation
 
 
@@ -144,3 +145,14 @@ GENERAL_ARITHMETIC: dict[Generation, frozenset[AluOp]] = {
 
 SYMMETRIC_CLAMP of MAVERICK is not among them: its formula is in doubt (isa_common.md 6.1).
 """
+
+REQUIRED_OPERATOR: dict[Opcode, AluOp] = {
+    Opcode.BATCH_NORM_BACK_PROP: AluOp.BYPASS,
+    Opcode.COPY_PREDICATED: AluOp.BYPASS,
+    Opcode.TENSOR_TENSOR_ADD_BF16: AluOp.ADD,
+    Opcode.TENSOR_TENSOR_MULT_BF16: AluOp.MULT,
+    Opcode.TENSOR_TENSOR_SUB_BF16: AluOp.SUBTRACT,
+    Opcode.CAST_PREDICATED: AluOp.BYPASS,
+}
+"""Operator byte of the opcodes that leave no choice (isa_common.md 5.8): zero, or a copy of what
+the opcode says. Of S3S3D3_TT only 0x41 and 0x51 select an operator."""

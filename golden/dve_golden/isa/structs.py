@@ -149,12 +149,19 @@ NOP = record("NOP", header=HEADER, events=EVENTS, reserved0=reserved(52))
 """The 0xA4 form: header and events as in any record; that the rest is zero is our CHOICE."""
 
 STRUCT_OF_OPCODE: dict[Opcode, Record] = {
+    Opcode.TENSOR_TENSOR_ARITH_OP: S3S3D3_TT,
+    Opcode.TENSOR_TENSOR_BITVEC_OP: S3S3D3_TT,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: S3S3D1_BN,
     Opcode.BATCH_NORM_PARAM_LOAD: S2_BN,
     Opcode.BATCH_NORM_BACK_PROP: S3S3D3_TT,
     Opcode.LOAD_PARAMETER_RAM: LOAD_PRAM,
+    Opcode.COPY_PREDICATED: S3S3D3_TT,
+    Opcode.TENSOR_TENSOR_ADD_BF16: S3S3D3_TT,
+    Opcode.TENSOR_TENSOR_MULT_BF16: S3S3D3_TT,
     Opcode.BATCH_NORM_PARAM_LOAD2: S2_BNPL2,
+    Opcode.TENSOR_TENSOR_SUB_BF16: S3S3D3_TT,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: S3S3D1_BN2,
+    Opcode.CAST_PREDICATED: S3S3D3_TT,
     Opcode.EVENT_SEMAPHORE: EVENT_SEMAPHORE,
     Opcode.NOP: NOP,
 }

@@ -4,7 +4,7 @@ Every field of a struct is owned by exactly one key, so that any record of a kno
 written down and read back.
 """
 
-from dve_golden.isa.codec import walk
+from dve_golden.isa.codec import Fields, walk
 from dve_golden.isa.enums import INST_WORD_LEN, Opcode, UpdateMode, WaitMode
 from dve_golden.isa.keys import (
     Binary32,
@@ -13,11 +13,18 @@ from dve_golden.isa.keys import (
     Hexadecimal,
     Key,
     Number,
+    Operator,
     Pattern,
     Place,
     Pointer,
 )
-from dve_golden.isa.structs import EVENTS, EVENTS_EXTENDED, STRUCT_OF_OPCODE
+from dve_golden.isa.operators import REQUIRED_OPERATOR
+from dve_golden.isa.structs import (
+    EVENTS,
+    EVENTS_EXTENDED,
+    S3S3D3_TT,
+    STRUCT_OF_OPCODE,
+)
 from dve_golden.isa.types import Record
 
 _EVENTS: tuple[Key, ...] = (Event("wait", WaitMode), Event("update", UpdateMode))
@@ -38,6 +45,18 @@ _HEADER: tuple[Key, ...] = (
 )
 
 _CHANNELS = Number("channels", "num_active_channels")
+
+
+def _tensor_tensor(opcode: Opcode) -> tuple[Key, ...]:
+    """Of S3S3D3_TT: where the opcode leaves no choice, the operator need not be written."""
+    return (
+        _CHANNELS,
+        Operator("op", "op", default=REQUIRED_OPERATOR.get(opcode)),
+        Pattern("src0", "in0_in1_dtype.lo"),
+        Pattern("src1", "in0_in1_dtype.hi"),
+        Pattern("dst", "out_dtype"),
+    )
+
 
 _KEYS: dict[Opcode, tuple[Key, ...]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: (
@@ -72,13 +91,6 @@ _KEYS: dict[Opcode, tuple[Key, ...]] = {
         ElementType("imm_dtype", "immediate_dtype"),
         Binary32("element_count", "element_count"),
     ),
-    Opcode.BATCH_NORM_BACK_PROP: (
-        _CHANNELS,
-        Pattern("src0", "in0_in1_dtype.lo"),
-        Pattern("src1", "in0_in1_dtype.hi"),
-        Pattern("dst", "out_dtype"),
-        Number("op", "op", default=0),
-    ),
     Opcode.LOAD_PARAMETER_RAM: (
         Place("addr", "addr", "dtype"),
         Number("first_entry", "first_entry"),
@@ -86,6 +98,11 @@ _KEYS: dict[Opcode, tuple[Key, ...]] = {
     ),
     Opcode.EVENT_SEMAPHORE: (),
     Opcode.NOP: (),
+    **{
+        opcode: _tensor_tensor(opcode)
+        for opcode, struct in STRUCT_OF_OPCODE.items()
+        if struct is S3S3D3_TT
+    },
 }
 """What is particular to an opcode; reserved bytes and the common words follow."""
 
@@ -112,3 +129,13 @@ KEYS: dict[Opcode, dict[str, Key]] = {
     opcode: {key.name: key for key in (*keys, *_common(opcode))} for opcode, keys in _KEYS.items()
 }
 """The keys of each opcode by name, in the order in which they are written."""
+
+DEFAULTS: dict[Opcode, Fields] = {
+    opcode: {
+        key.field: key.default
+        for key in keys.values()
+        if isinstance(key, Number | Operator) and key.default is not None
+    }
+    for opcode, keys in KEYS.items()
+}
+"""Values of the fields whose words may be left out and that are not zero then."""

@@ -12,7 +12,7 @@ from dve_golden.isa.generations import Generation
 from dve_golden.isa.notation import MNEMONICS
 from dve_golden.isa.scanner import AssemblyError as AssemblyError
 from dve_golden.isa.scanner import Scanner
-from dve_golden.isa.syntax import FIELD_BITS, KEYS
+from dve_golden.isa.syntax import DEFAULTS, FIELD_BITS, KEYS
 
 RAW = ".record"
 """Directive that gives a whole record in hexadecimal."""
@@ -105,7 +105,7 @@ def _parse_statement(scanner: Scanner, generation: Generation) -> bytes:
     scanner.expect_end_of_word()
     opcode = _OPCODE_OF_MNEMONIC[mnemonic]
     keys = KEYS[opcode]
-    fields: Fields = {}
+    fields: Fields = dict(DEFAULTS[opcode])
     seen: set[str] = set()
     scanner.skip_blanks()
     while not scanner.at_end_of_line():

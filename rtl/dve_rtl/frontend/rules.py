@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from dve_golden.isa.enums import (
     FLOAT_DTYPES,
+    GRAD_ACCUMULATE_DTYPES,
+    PLAIN_DTYPES,
     RESULT_DTYPES,
-    SOURCE_DTYPES,
     Dtype,
     ImmSrc,
     Opcode,
@@ -44,24 +45,22 @@ class Rules:
     elementwise: bool = False
 
 
-_GRAD_ACCUMULATE_IMMEDIATES = FLOAT_DTYPES | {Dtype.INT32}
-
 _OLD_POINTER = frozenset({ImmSrc.INSTRUCTION, ImmSrc.POINTER, ImmSrc.REGISTER})
 """0 means pointer too: old binaries left the selector empty (batchnorm.md section 4)."""
 
 RULES: dict[Opcode, Rules] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: Rules(
-        sources=SOURCE_DTYPES,
+        sources=GRAD_ACCUMULATE_DTYPES,
         results=FLOAT_DTYPES,
-        immediates=_GRAD_ACCUMULATE_IMMEDIATES,
+        immediates=GRAD_ACCUMULATE_DTYPES,
         selectors=frozenset({ImmSrc.POINTER}),
         result_count=3,
         paired=True,
     ),
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: Rules(
-        sources=SOURCE_DTYPES,
+        sources=GRAD_ACCUMULATE_DTYPES,
         results=FLOAT_DTYPES,
-        immediates=_GRAD_ACCUMULATE_IMMEDIATES,
+        immediates=GRAD_ACCUMULATE_DTYPES,
         selectors=frozenset({ImmSrc.POINTER, ImmSrc.REGISTER}),
         result_count=3,
         paired=True,
@@ -80,7 +79,7 @@ RULES: dict[Opcode, Rules] = {
     ),
     Opcode.LOAD_PARAMETER_RAM: Rules(sources=frozenset({Dtype.FP32})),
     Opcode.BATCH_NORM_BACK_PROP: Rules(
-        sources=SOURCE_DTYPES,
+        sources=PLAIN_DTYPES,
         results=RESULT_DTYPES,
         paired=True,
         elementwise=True,
