@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dve_golden.fp32.reciprocal import reset_parameter_ram
+from dve_golden.isa.control import RESET_CONTROL, Control
 from dve_golden.isa.enums import EVENTS, MAX_CHANNELS, REGISTERS, SEMAPHORES
 from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import PARTITIONS, Geometry, Region
@@ -15,8 +16,9 @@ LANE_STATE = ("N", "mean", "A", "B", "C")
 class State:
     """Memories and registers after reset; all arrays are meant to be read and written in place.
 
-    Everything is zero except the Parameter RAM (isa_common.md 3.2). NaN patterns that the user
-    writes into the float arrays are kept bit for bit until an instruction overwrites them.
+    Everything is zero except the Parameter RAM (isa_common.md 3.2) and the control values (2.6).
+    NaN patterns that the user writes into the float arrays are kept bit for bit until an
+    instruction overwrites them.
 
     Parameters
     ----------
@@ -41,6 +43,8 @@ class State:
         Counters modulo 2^32; a wait reads them as signed.
     events : uint8 [256]
         One bit each, 0 or 1.
+    control : Control
+        Parameters of the converters, which no instruction changes; replaced as a whole.
 
     Raises
     ------
@@ -65,6 +69,7 @@ class State:
         self.lane_state = np.zeros((MAX_CHANNELS, len(LANE_STATE)), np.float32)
         self.semaphores = np.zeros(SEMAPHORES, np.uint32)
         self.events = np.zeros(EVENTS, np.uint8)
+        self.control: Control = RESET_CONTROL[generation]
 
     def memory(self, region: Region) -> NDArray[np.uint8]:
         """The bytes of a region, [128, active]."""

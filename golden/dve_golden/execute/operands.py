@@ -80,4 +80,5 @@ class Operands:
         start = None if address is None else locate(address, self._state.geometry.generation)
         assert start is not None, "validation admits addresses in SBUF and PSUM only"
         walk = Walk(start, DTYPE_BYTES[dtype], steps, counts)
-        return Operand(self._state.memory(start.region), walk, dtype, channels)
+        memory = self._state.memory(start.region)
+        return Operand(memory, walk, dtype, channels, self._state.control)
