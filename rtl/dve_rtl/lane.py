@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from dve_rtl.config import WORD_BYTES, EngineConfig
+from dve_rtl.convert.control import ConverterControl, reset_values
 from dve_rtl.convert.narrow import Narrow
 from dve_rtl.convert.widen import Widen
 from dve_rtl.fp32.accumulator import Accumulator
@@ -186,6 +187,8 @@ class Lane(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        # Nothing writes the control values yet.
+        self._converters = Signal(ConverterControl, init=reset_values(self.config.generation))
         elements = self._read(m)
         m.d.comb += self.element.eq(elements["src0"])
         state = self._state(m)
@@ -219,6 +222,7 @@ class Lane(wiring.Component):
                 load.control.eq(getattr(control, f"load{port}")),
                 widen.i.eq(load.o),
                 widen.dtype.eq(getattr(control, f"widen{port}")),
+                widen.control.eq(self._converters),
             ]
             elements[f"src{port}"] = widen.o
         return elements
@@ -302,7 +306,7 @@ class Lane(wiring.Component):
         """Narrowing and the memory write."""
         config, control = self.config, self.control
         m.submodules.narrow = narrow = Narrow(latency=config.narrow_latency)
-        m.d.comb += narrow.dtype.eq(control.narrow)
+        m.d.comb += [narrow.dtype.eq(control.narrow), narrow.control.eq(self._converters)]
         with m.Switch(control.result):
             for result, name in zip(
                 (Result.SUM0, Result.SUM1, Result.SUM2, Result.ELEMENT),

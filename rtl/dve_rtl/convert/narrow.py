@@ -17,6 +17,7 @@ from ..fp32.format import Float
 from ..fp32.rounding import shift_right
 from ..fp32.staging import Stage, Stages, place_registers
 from ..payloads import DTYPE
+from .control import ConverterControl
 
 STAGES = (
     Stage("classify, find the distance to a subnormal FP16", 4),
@@ -54,6 +55,8 @@ class Narrow(wiring.Component):
     -------
     dtype : In(4)
         Element type (isa_common.md 2.1).
+    control : In(ConverterControl)
+        Control values; no type that it converts depends on one yet.
     i : In(32)
         binary32 pattern.
     o : Out(32)
@@ -66,6 +69,7 @@ class Narrow(wiring.Component):
     """
 
     dtype: In(DTYPE)
+    control: In(ConverterControl)
     i: In(32)
     o: Out(32)
 

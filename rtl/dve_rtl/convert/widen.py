@@ -28,6 +28,7 @@ from ..fp32.format import FRACTION_BITS
 from ..fp32.rounding import round_in_place
 from ..fp32.staging import Stage, Stages, place_registers
 from ..payloads import DTYPE
+from .control import ConverterControl
 
 STAGES = (
     Stage("complement a negative integer, normalise by 16", 4),
@@ -56,6 +57,8 @@ class Widen(wiring.Component):
     -------
     dtype : In(4)
         Element type (isa_common.md 2.1).
+    control : In(ConverterControl)
+        Control values; no type that it converts depends on one yet.
     i : In(32)
         Element, right-aligned; the upper half of a 16-bit element is zero.
     o : Out(32)
@@ -68,6 +71,7 @@ class Widen(wiring.Component):
     """
 
     dtype: In(DTYPE)
+    control: In(ConverterControl)
     i: In(32)
     o: Out(32)
 
