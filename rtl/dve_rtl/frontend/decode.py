@@ -11,7 +11,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
 from dve_golden.isa.generations import Generation
-from dve_golden.isa.structs import EVENTS, HEADER, S3S3D1_BN, STRUCT_OF_OPCODE
+from dve_golden.isa.structs import EVENTS, HEADER, S3S3D1_BN, S3S3D3_TT, STRUCT_OF_OPCODE
 from dve_golden.isa.types import Array, Record
 from dve_golden.isa.types import record as make_record
 
@@ -61,7 +61,7 @@ class Candidate(data.Struct):
     update_idx: 8
     wait_value: 32
     update_value: 32  # the same word, but for EVENT_SEMAPHORE
-    op: 8
+    op: 8  # ALU operator
     channels: 8
     operands: data.ArrayLayout(Operand, len(Slot))  # indexed by Slot
     immediates: data.ArrayLayout(Immediate, 2)
@@ -104,6 +104,14 @@ def _pointer(index: int, member: str, source: str | int) -> dict[str, str | int]
 
 _CHANNELS: dict[str, str | int] = {"channels": "num_active_channels"}
 
+_TENSOR_TENSOR: dict[str, str | int] = {
+    **_CHANNELS,
+    **_pattern(Slot.SRC0, "src0", "in0_in1_dtype.lo"),
+    **_pattern(Slot.SRC1, "src1", "in0_in1_dtype.hi"),
+    **_pattern(Slot.DST, "dst", "out_dtype"),
+    "op": "op",
+}
+
 BINDINGS: dict[Opcode, dict[str, str | int]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: {
         **_CHANNELS,
@@ -143,13 +151,7 @@ BINDINGS: dict[Opcode, dict[str, str | int]] = {
         **_contiguous(Slot.SRC0, "addr", "entry_count", "dtype"),
         "first_entry": "first_entry",
     },
-    Opcode.BATCH_NORM_BACK_PROP: {
-        **_CHANNELS,
-        **_pattern(Slot.SRC0, "src0", "in0_in1_dtype.lo"),
-        **_pattern(Slot.SRC1, "src1", "in0_in1_dtype.hi"),
-        **_pattern(Slot.DST, "dst", "out_dtype"),
-        "op": "op",
-    },
+    **{op: _TENSOR_TENSOR for op, struct in STRUCT_OF_OPCODE.items() if struct is S3S3D3_TT},
     Opcode.EVENT_SEMAPHORE: {"update_value": "events.update_value"},
     Opcode.NOP: {},
 }

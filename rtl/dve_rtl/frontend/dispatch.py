@@ -31,8 +31,8 @@ class Entry:
 
 
 DOCUMENTED: dict[int, Entry] = {
-    0x41: Entry("TENSOR_TENSOR_ARITH_OP", "S3S3D3_TT", 0x31E6),
-    0x51: Entry("TENSOR_TENSOR_BITVEC_OP", "S3S3D3_TT", 0x31EE),
+    0x41: Entry("TENSOR_TENSOR_ARITH_OP", "S3S3D3_TT", 0x31E6, Handler.TENSOR_TENSOR),
+    0x51: Entry("TENSOR_TENSOR_BITVEC_OP", "S3S3D3_TT", 0x31EE, Handler.BITVEC),
     0x60: Entry("BATCH_NORM_STATS", "S4D2_BN", 0x308E),
     0x61: Entry("BATCH_NORM_STATS2", "S4D2_BN", 0x308E),
     0x62: Entry("BATCH_NORM_AGGREGATE", "S4D2_BN", 0x308E),
@@ -40,19 +40,19 @@ DOCUMENTED: dict[int, Entry] = {
     0x64: Entry("BATCH_NORM_PARAM_LOAD", "S2_BN", 0x30B6, Handler.PARAM_LOAD),
     0x65: Entry("BATCH_NORM_BACK_PROP", "S3S3D3_TT", 0x30AE, Handler.BACK_PROP),
     0x66: Entry("LOAD_PARAMETER_RAM", "CTRL_IM", 0x30E6, Handler.LOAD_PARAMETER_RAM),
-    0x72: Entry("COPY_PREDICATED", "S3S3D3_TT", None),
+    0x72: Entry("COPY_PREDICATED", "S3S3D3_TT", None, Handler.COPY_PREDICATED),
     0x82: Entry("TRANSPOSE_BATCH_NORM_STATS2", "S4D2_BN", 0x308E),
-    0x8A: Entry("TENSOR_TENSOR_ADD_BF16", "S3S3D3_TT", None),
-    0x8B: Entry("TENSOR_TENSOR_MULT_BF16", "S3S3D3_TT", None),
+    0x8A: Entry("TENSOR_TENSOR_ADD_BF16", "S3S3D3_TT", None, Handler.TENSOR_TENSOR),
+    0x8B: Entry("TENSOR_TENSOR_MULT_BF16", "S3S3D3_TT", None, Handler.TENSOR_TENSOR),
     0x8E: Entry("BATCH_NORM_PARAM_LOAD2", "S2_BNPL2", 0x30BE, Handler.PARAM_LOAD2),
-    0x8F: Entry("TENSOR_TENSOR_SUB_BF16", "S3S3D3_TT", None),
+    0x8F: Entry("TENSOR_TENSOR_SUB_BF16", "S3S3D3_TT", None, Handler.TENSOR_TENSOR),
     0x94: Entry("BATCH_NORM_GRAD_ACCUMULATE2", "S3S3D1_BN2", 0x30A6, Handler.GRAD_ACCUMULATE),
-    0x99: Entry("CAST_PREDICATED", "S3S3D3_TT", None),
+    0x99: Entry("CAST_PREDICATED", "S3S3D3_TT", None, Handler.CAST_PREDICATED),
     0xA0: Entry("EVENT_SEMAPHORE", "EVENT_SEMAPHORE", None, Handler.SYNCHRONISE),
     0xA4: Entry("NOP", "NOP", None, Handler.SYNCHRONISE),
 }
-"""By opcode, the entries of batchnorm.md section 1, and the sequencer's records that every queue
-accepts (isa_common.md 7.1); every other one is the default."""
+"""By opcode, the entries of batchnorm.md section 1, the tensor-tensor family of isa_common.md 5.2,
+and the sequencer's records that every queue accepts (7.1); every other one is the default."""
 
 TABLE: tuple[Entry | None, ...] = tuple(
     DOCUMENTED.get(OPCODE_TABLE_BASE + index) for index in range(TABLE_ENTRIES)

@@ -15,10 +15,11 @@ from dve_golden.isa.enums import (
     UpdateMode,
     WaitMode,
 )
+from dve_golden.isa.generations import Generation
 
 from dve_rtl.frontend.decode import Candidate, Slot
 from dve_rtl.frontend.faults import fault_layout
-from dve_rtl.frontend.rules import RULES, Rules
+from dve_rtl.frontend.rules import Rules, rules_of
 from dve_rtl.payloads import Handler
 
 
@@ -43,6 +44,11 @@ FieldFaults = fault_layout(
 class FieldCheck(wiring.Component):
     """Judges the fields that need no arithmetic. Combinational.
 
+    Parameters
+    ----------
+    generation : Generation
+        Whose opcodes and operators.
+
     Members
     -------
     i : In(Candidate)
@@ -55,6 +61,10 @@ class FieldCheck(wiring.Component):
     i: In(Candidate)
     faults: Out(FieldFaults)
 
+    def __init__(self, generation: Generation = Generation.CAYMAN):
+        self.generation = generation
+        super().__init__()
+
     def elaborate(self, platform):
         m = Module()
         i, faults = self.i, self.faults
@@ -64,7 +74,6 @@ class FieldCheck(wiring.Component):
             faults.length.eq(i.inst_word_len != INST_WORD_LEN),
             faults.wait.eq(self._mode_fault(i.wait_mode, WaitMode, i.wait_value)),
             faults.update.eq(self._mode_fault(i.update_mode, UpdateMode, i.update_value)),
-            faults.operator.eq(i.op != 0),
             faults.partition.eq(
                 (i.handler != Handler.SYNCHRONISE)
                 & ((i.channels == 0) | (i.channels > MAX_CHANNELS))
@@ -73,10 +82,11 @@ class FieldCheck(wiring.Component):
         ]
         selector_bad = Signal()
         with m.Switch(i.opcode):
-            for opcode, rules in RULES.items():
+            for opcode, rules in rules_of(self.generation).items():
                 with m.Case(opcode):
                     m.d.comb += [
                         faults.dtype.eq(self._dtype_fault(rules)),
+                        faults.operator.eq(~among(i.op, rules.operators)),
                         selector_bad.eq(self._selector_fault(rules)),
                     ]
 
@@ -95,11 +105,13 @@ class FieldCheck(wiring.Component):
         return ~among(mode, defined) | (takes_register & register_bad)
 
     def _dtype_fault(self, rules: Rules) -> Value:
-        legal = {Slot.SRC0: rules.sources, Slot.SRC1: rules.sources, Slot.DST: rules.results}
+        legal = {Slot.SRC0: rules.src0, Slot.SRC1: rules.src1, Slot.DST: rules.dst}
+        written = {slot: self.i.operands[slot].dtype for slot in legal}
         faults = [
-            self.i.operands[slot].used & ~among(self.i.operands[slot].dtype, dtypes)
+            self.i.operands[slot].used & ~among(written[slot], dtypes)
             for slot, dtypes in legal.items()
         ]
+        faults += [written[slot] != written[Slot.DST] for slot in sorted(rules.typed_like_dst)]
         if rules.immediates:
             faults.append(~among(self.i.imm_dtype, rules.immediates))
         return Cat(*faults).any()

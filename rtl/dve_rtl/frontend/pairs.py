@@ -4,12 +4,13 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Reason
+from dve_golden.isa.generations import Generation
 
 from dve_rtl.frontend.counts import ELEMENTS
 from dve_rtl.frontend.decode import Slot
 from dve_rtl.frontend.faults import fault_layout
 from dve_rtl.frontend.placement import ITEMS
-from dve_rtl.frontend.rules import RULES, Rules
+from dve_rtl.frontend.rules import Rules, rules_of
 from dve_rtl.payloads import Pointer
 
 MAX_ELEMENT_BITS = 32
@@ -20,6 +21,11 @@ PairFaults = fault_layout(Reason.COUNT_MISMATCH, Reason.SOURCE_PLACEMENT)
 
 class PairCheck(wiring.Component):
     """Compares the operands of an instruction. Combinational.
+
+    Parameters
+    ----------
+    generation : Generation
+        Whose opcodes.
 
     Members
     -------
@@ -41,12 +47,16 @@ class PairCheck(wiring.Component):
     pointers: In(data.ArrayLayout(Pointer, ITEMS))
     faults: Out(PairFaults)
 
+    def __init__(self, generation: Generation):
+        self.generation = generation
+        super().__init__()
+
     def elaborate(self, platform):
         m = Module()
         overflow = Cat(self._overflows(slot) for slot in Slot).any()
         rule_broken = Signal()
         with m.Switch(self.opcode):
-            for opcode, rules in RULES.items():
+            for opcode, rules in rules_of(self.generation).items():
                 with m.Case(opcode):
                     m.d.comb += rule_broken.eq(self._count_fault(rules))
                     if rules.paired:

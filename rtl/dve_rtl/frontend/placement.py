@@ -9,6 +9,12 @@ from dve_rtl.config import EngineConfig
 from dve_rtl.frontend.address import ADDRESS, AddressCheck, AddressFetch, WordForm
 from dve_rtl.frontend.decode import Candidate, Slot
 from dve_rtl.frontend.faults import fault_layout
+from dve_rtl.frontend.packing import (
+    LOG2_WORD_BYTES,
+    is_packed,
+    row_splits_a_word,
+    steps_split_words,
+)
 from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import Pointer
 
@@ -22,6 +28,7 @@ PlacementFaults = fault_layout(
     Reason.REGION,
     Reason.PARTITION,
     Reason.COUNT_ZERO,
+    Reason.COUNT_MISMATCH,
     Reason.ADDRESSING_MODE,
     Reason.IMMEDIATE,
 )
@@ -37,6 +44,8 @@ class _Fetched(data.Struct):
     malformed: 1
     log2_bytes: 2
     has_zero_count: 1
+    steps_bad: 1  # of a source that is walked by words of two elements
+    row_bad: 1
 
 
 class Placement(wiring.Component):
@@ -60,7 +69,8 @@ class Placement(wiring.Component):
     register_value : In(32)
         what it holds, in the same clock cycle.
     faults : Out(PlacementFaults)
-        Reasons 7 to 10, 13 and 16 of the item issued in the previous clock cycle.
+        Reasons 7 to 10, 13 and 16 of the item issued in the previous clock cycle, and 11 of a
+        source whose rows are not whole words.
     pointers : Out(ArrayLayout(Pointer, 5))
         Results, two clocks after the issue.
     live : Out(3)
@@ -102,11 +112,15 @@ class Placement(wiring.Component):
             fetched.item.eq(self.item),
             fetched.address.eq(fetch.address),
             fetched.malformed.eq(fetch.malformed),
+            fetched.steps_bad.eq(0),
+            fetched.row_bad.eq(0),
         ]
+        packed = is_packed(self.candidate.opcode, self.config.generation)
         with m.Switch(self.item):
             for slot in Slot:
                 operand = self.candidate.operands[slot]
                 counts = [operand.count[d] for d in range(len(operand.count))]
+                in_words = packed & (slot != Slot.DST)
                 with m.Case(slot):
                     m.d.comb += [
                         fetch.word.eq(operand.word),
@@ -114,7 +128,11 @@ class Placement(wiring.Component):
                     ]
                     m.d.sync += [
                         fetched.used.eq(operand.used),
-                        fetched.log2_bytes.eq(log2_bytes(operand.dtype)),
+                        fetched.log2_bytes.eq(
+                            Mux(in_words, LOG2_WORD_BYTES, log2_bytes(operand.dtype))
+                        ),
+                        fetched.steps_bad.eq(in_words & steps_split_words(operand)),
+                        fetched.row_bad.eq(in_words & row_splits_a_word(operand)),
                         fetched.has_zero_count.eq(Cat(*(count == 0 for count in counts)).any()),
                     ]
             for index in range(ITEMS - IMM0):
@@ -146,10 +164,11 @@ class Placement(wiring.Component):
         with m.If(fetched.valid & is_operand):
             m.d.sync += self.live.bit_select(fetched.item, 1).eq(resolved)
             m.d.comb += [
-                self.faults.alignment.eq(resolved & check.misaligned),
+                self.faults.alignment.eq(resolved & (check.misaligned | fetched.steps_bad)),
                 self.faults.region.eq(resolved & check.outside),
                 self.faults.partition.eq(resolved & check.misplaced),
                 self.faults.count_zero.eq(resolved & fetched.has_zero_count),
+                self.faults.count_mismatch.eq(resolved & fetched.row_bad),
                 self.faults.addressing_mode.eq(fetched.used & fetched.malformed),
             ]
         with m.If(fetched.valid & ~is_operand):

@@ -6,7 +6,7 @@ One counter, ``slot``, is the schedule:
 slot   walks (see ``walks``)          addresses               verdicts
 ====== ============================== ======================= ==============================
 0-2    dimension 0 of dst, src0, src1 fetch dst, src0, src1   slot 0: single fields
-3-5    dimension 1                    3, 4: fetch imm0, imm1; 1-5: 7 to 10, 13, 16
+3-5    dimension 1                    3, 4: fetch imm0, imm1; 1-5: 7 to 11, 13, 16
                                       5: update's register
 6-8    dimension 2
 9-11   bytes of dst, src0, src1                               10-12: 14, aliasing with dst
@@ -25,6 +25,7 @@ from dve_rtl.frontend.decode import Decoder, Slot
 from dve_rtl.frontend.faults import Faults, fault_layout, report, union
 from dve_rtl.frontend.fields import FieldCheck, FieldFaults
 from dve_rtl.frontend.gather import GatheredRecord
+from dve_rtl.frontend.packing import is_packed, pairs_fit
 from dve_rtl.frontend.pairs import PairCheck, PairFaults
 from dve_rtl.frontend.placement import IMM0, IMM1, ITEMS, Placement
 from dve_rtl.frontend.walks import STEPS, Walks
@@ -35,6 +36,15 @@ _UPDATE_SLOT = ITEMS
 
 UPDATE_ON_COMPLETION = 0x10
 """Bit of an update mode: on completion, not when the sources are read (isa_common.md 1.5)."""
+
+_IN_ORDINAL_ORDER = (
+    Handler.BACK_PROP,
+    Handler.TENSOR_TENSOR,
+    Handler.BITVEC,
+    Handler.COPY_PREDICATED,
+    Handler.CAST_PREDICATED,
+)
+"""Handlers that read and write element by element; the others write after all reads (4.3)."""
 
 _PAIR_SLOT = STEPS
 _LAST_SLOT = _PAIR_SLOT + 1
@@ -81,10 +91,10 @@ class Validator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.decoder = decoder = Decoder(self.config.generation)
-        m.submodules.field_check = field_check = FieldCheck()
+        m.submodules.field_check = field_check = FieldCheck(self.config.generation)
         m.submodules.placement = placement = Placement(self.config)
         m.submodules.walks = walks = Walks(self.config)
-        m.submodules.pairs = pairs = PairCheck()
+        m.submodules.pairs = pairs = PairCheck(self.config.generation)
         candidate = decoder.o
 
         slot = Signal(range(LATENCY))
@@ -158,10 +168,14 @@ class Validator(wiring.Component):
     def _emit(self, m: Module, candidate, placement: Placement, faults, serial) -> None:
         reason = Signal(5)
         report(m, faults, reason)
+        in_order = serial & candidate.handler.as_value().matches(*_IN_ORDINAL_ORDER)
+        packed = is_packed(candidate.opcode, self.config.generation)
+        pair = packed & pairs_fit(candidate.operands[Slot.DST], placement.pointers[Slot.DST])
         o = self.o.p
         m.d.sync += [
             o.handler.eq(candidate.handler),
             o.opcode.eq(candidate.opcode),
+            o.operator.eq(candidate.op),
             o.reason.eq(reason),
             o.channels.eq(candidate.channels),
             o.imm0.eq(placement.pointers[IMM0]),
@@ -169,7 +183,8 @@ class Validator(wiring.Component):
             o.imm_dtype.eq(candidate.imm_dtype),
             o.element_count.eq(candidate.element_count),
             o.first_entry.eq(candidate.first_entry),
-            o.serial.eq(serial & (candidate.handler == Handler.BACK_PROP)),
+            o.serial.eq(in_order),
+            o.pair.eq(pair & ~serial),
             o.accepted_at.eq(self.i.p.accepted_at),
         ]
         for walk, slot in ((o.src0, Slot.SRC0), (o.src1, Slot.SRC1), (o.dst, Slot.DST)):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -10,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import REGISTERS, Dtype, Opcode
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 from dve_rtl.frontend.gather import GatheredRecord
 from dve_rtl.frontend.validate import Validator
@@ -21,11 +23,33 @@ PL = Opcode.BATCH_NORM_PARAM_LOAD
 PL2 = Opcode.BATCH_NORM_PARAM_LOAD2
 PRAM = Opcode.LOAD_PARAMETER_RAM
 BP = Opcode.BATCH_NORM_BACK_PROP
+TT = Opcode.TENSOR_TENSOR_ARITH_OP
+BITVEC = Opcode.TENSOR_TENSOR_BITVEC_OP
+COPY = Opcode.COPY_PREDICATED
+CAST = Opcode.CAST_PREDICATED
 
-CAYMAN = EngineConfig(sbuf_bytes=1 << 18, psum_bytes=1 << 14)
-"""The generation's own memory: 0x38000 active bytes of SBUF and 0x4000 of PSUM."""
+TENSOR_TENSOR_FAMILY = (BP, TT, BITVEC, COPY, CAST)
+"""Opcodes of the struct S3S3D3_TT that every generation has."""
+
+BF16_OPERATORS = {
+    Opcode.TENSOR_TENSOR_ADD_BF16: 0x04,
+    Opcode.TENSOR_TENSOR_MULT_BF16: 0x06,
+    Opcode.TENSOR_TENSOR_SUB_BF16: 0x05,
+}
+"""Those of sunda, with the operator byte that each demands (isa_common.md 5.7)."""
+
+
+def whole(generation: Generation) -> EngineConfig:
+    """An engine with all the memory that the generation has; the front end alone is cheap."""
+    sbuf_bytes = 1 << (20 if generation is Generation.MAVERICK else 18)
+    return EngineConfig(sbuf_bytes=sbuf_bytes, psum_bytes=1 << 14, generation=generation)
+
+
+CAYMAN = whole(Generation.CAYMAN)
+"""0x38000 active bytes of SBUF and 0x4000 of PSUM."""
 
 FP32, FP16, BF16 = int(Dtype.FP32), int(Dtype.FP16), int(Dtype.BF16)
+INT32 = int(Dtype.INT32)
 PSUM = 0x0200_0000
 QUADRANT = 0x0080_0000
 """Address distance of two SBUF quadrants."""
@@ -49,6 +73,20 @@ _GRAD_ACCUMULATE = {
     "imm1": 0x2004,
     "num_active_channels": 128,
 }
+
+_TENSOR_TENSOR = {
+    **_pattern("src0", start_addr=0x0000, **_PATTERN_3D),
+    **_pattern("src1", start_addr=0x0800, **_PATTERN_3D),
+    **_pattern("dst", start_addr=0x1000, **_PATTERN_3D),
+    "num_active_channels": 128,
+}
+
+
+def _types(src0: int, src1: int, dst: int) -> dict:
+    return {"in0_in1_dtype.lo": src0, "in0_in1_dtype.hi": src1, "out_dtype": dst}
+
+
+_EVEN_STEPS = {f"{name}.step_elem": (1, 2, 2) for name in ("src0", "src1")}
 
 LEGAL: dict[Opcode, Fields] = {
     GA: {**_GRAD_ACCUMULATE, "immediate_dtype": FP32, "out_dtype": FP32},
@@ -79,14 +117,14 @@ LEGAL: dict[Opcode, Fields] = {
         "imm1_src": 1,
     },
     PRAM: {"addr": 0x400, "first_entry": 0, "entry_count": 256, "dtype": FP32},
-    BP: {
-        **_pattern("src0", start_addr=0x0000, **_PATTERN_3D),
-        **_pattern("src1", start_addr=0x0800, **_PATTERN_3D),
-        **_pattern("dst", start_addr=0x1000, **_PATTERN_3D),
-        "in0_in1_dtype.lo": FP32,
-        "in0_in1_dtype.hi": FP32,
-        "out_dtype": FP32,
-        "num_active_channels": 128,
+    BP: {**_TENSOR_TENSOR, **_types(FP32, FP32, FP32)},
+    TT: {**_TENSOR_TENSOR, **_types(FP32, FP32, FP32), "op": 0x04},
+    BITVEC: {**_TENSOR_TENSOR, **_types(INT32, INT32, INT32), "op": 0x0A},
+    COPY: {**_TENSOR_TENSOR, **_types(INT32, FP32, FP32)},
+    CAST: {**_TENSOR_TENSOR, **_types(INT32, FP32, FP32)},
+    **{
+        opcode: {**_TENSOR_TENSOR, **_EVEN_STEPS, **_types(BF16, BF16, FP32), "op": op}
+        for opcode, op in BF16_OPERATORS.items()
     },
     Opcode.EVENT_SEMAPHORE: {},
     Opcode.NOP: {},
@@ -98,6 +136,15 @@ def record(opcode: Opcode, **changes) -> bytes:
     """A legal record with some fields changed; ``__`` in a keyword stands for the dot."""
     renamed = {name.replace("__", "."): value for name, value in changes.items()}
     return encode(opcode, {**LEGAL[opcode], **renamed})
+
+
+def elements(start: int, step: Sequence[int], num: Sequence[int]) -> list[int]:
+    """First byte of every ordinal; steps are in bytes, index 0 is innermost."""
+    ranges = [range(n) for n in reversed(num)]
+    return [
+        start + sum(i * s for i, s in zip(reversed(index), step, strict=True))
+        for index in product(*ranges)
+    ]
 
 
 @dataclass

@@ -1,14 +1,29 @@
 """The normal form: which byte of which struct ends where."""
 
+import pytest
 from amaranth.sim import Simulator
 from dve_golden.isa.enums import Dtype
+from dve_golden.isa.generations import Generation
 from dve_rtl.frontend.decode import Decoder, Slot
 from dve_rtl.payloads import Handler
-from frontend_bench import BP, GA, GA2, PL, PL2, PRAM, record
+from frontend_bench import (
+    BF16_OPERATORS,
+    BITVEC,
+    BP,
+    CAST,
+    COPY,
+    GA,
+    GA2,
+    PL,
+    PL2,
+    PRAM,
+    TT,
+    record,
+)
 
 
-def decode(data: bytes):
-    dut = Decoder()
+def decode(data: bytes, generation=Generation.CAYMAN):
+    dut = Decoder(generation)
     found = []
 
     async def bench(ctx):
@@ -81,10 +96,21 @@ def test_grad_accumulate():
     assert decode(record(GA2, immediate_out_dtype__lo=0)).imm_dtype == 0
 
 
-def test_back_prop():
+HANDLERS = {
+    BP: Handler.BACK_PROP,
+    TT: Handler.TENSOR_TENSOR,
+    BITVEC: Handler.BITVEC,
+    COPY: Handler.COPY_PREDICATED,
+    CAST: Handler.CAST_PREDICATED,
+    **dict.fromkeys(BF16_OPERATORS, Handler.TENSOR_TENSOR),
+}
+
+
+@pytest.mark.parametrize("opcode", HANDLERS, ids=lambda opcode: opcode.name)
+def test_tensor_tensor(opcode):
     candidate = decode(
         record(
-            BP,
+            opcode,
             **TENSORS_3D,
             dst__start_addr=0x33333333,
             dst__step_elem=(1, 2, 3),
@@ -94,9 +120,10 @@ def test_back_prop():
             out_dtype=0x1B,
             op=0x99,
             num_active_channels=0xFE,
-        )
+        ),
+        Generation.SUNDA,
     )
-    assert candidate.handler == Handler.BACK_PROP
+    assert candidate.handler == HANDLERS[opcode]
     assert operand(candidate, Slot.SRC0) == SRC0
     assert operand(candidate, Slot.SRC1) == SRC1
     assert operand(candidate, Slot.DST) == (1, 0x33333333, 0x1B, [1, 2, 3], [4, 5, 6])
@@ -153,10 +180,10 @@ def test_load_parameter_ram():
 
 
 def test_header_and_events():
-    data = bytes([0x41, 0x22, 0, 0, 0x85, 1, 0x97, 2, 0x78, 0x56, 0x34, 0x12]) + b"\xff" * 52
+    data = bytes([0x42, 0x22, 0, 0, 0x85, 1, 0x97, 2, 0x78, 0x56, 0x34, 0x12]) + b"\xff" * 52
     candidate = decode(data)
     assert candidate.handler == Handler.BAD_OPCODE
-    assert (candidate.opcode, candidate.inst_word_len) == (0x41, 0x22)
+    assert (candidate.opcode, candidate.inst_word_len) == (0x42, 0x22)
     assert (candidate.wait_mode, candidate.update_mode) == (0x85, 0x97)
     assert (candidate.wait_value, candidate.update_value) == (0x12345678, 0x12345678)
     assert candidate.update_idx == 2

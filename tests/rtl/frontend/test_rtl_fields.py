@@ -1,25 +1,45 @@
 """Single-field rules, exhaustively: every byte value of every mode, dtype and selector."""
 
 from functools import cache
+from itertools import product
 
 import pytest
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from dve_golden.isa.generations import Generation
 from dve_rtl.frontend.decode import Decoder
 from dve_rtl.frontend.fields import FieldCheck, FieldFaults
-from frontend_bench import BP, GA, GA2, PL, PL2, PRAM, record
+from frontend_bench import (
+    BF16_OPERATORS,
+    BITVEC,
+    BP,
+    CAST,
+    COPY,
+    GA,
+    GA2,
+    PL,
+    PL2,
+    PRAM,
+    TENSOR_TENSOR_FAMILY,
+    TT,
+    record,
+)
 
 
 class DecodedFieldCheck(wiring.Component):
     record: In(512)
     faults: Out(FieldFaults)
 
+    def __init__(self, generation: Generation):
+        self.generation = generation
+        super().__init__()
+
     def elaborate(self, platform):
         m = Module()
-        m.submodules.decoder = decoder = Decoder()
-        m.submodules.check = check = FieldCheck()
+        m.submodules.decoder = decoder = Decoder(self.generation)
+        m.submodules.check = check = FieldCheck(self.generation)
         m.d.comb += [
             decoder.record.eq(self.record),
             check.i.eq(decoder.o),
@@ -31,8 +51,8 @@ class DecodedFieldCheck(wiring.Component):
 class Bench:
     """One simulation, run again for every list of records: elaboration costs most of the time."""
 
-    def __init__(self):
-        self.dut = DecodedFieldCheck()
+    def __init__(self, generation: Generation):
+        self.dut = DecodedFieldCheck(generation)
         self.records: list[bytes] = []
         self.found: list[set[str]] = []
         self.sim = Simulator(self.dut)
@@ -54,25 +74,25 @@ class Bench:
         return self.found
 
 
-@cache
-def bench() -> Bench:
-    return Bench()
+bench = cache(Bench)
 
 
-def faults_of(records) -> list[set[str]]:
+def faults_of(records, generation=Generation.CAYMAN) -> list[set[str]]:
     """Names of the reasons found for each record."""
-    return bench().run(records)
+    return bench(generation).run(records)
 
 
-def legal_values(make, count=256, reason=None) -> set[int]:
+def legal_values(make, count=256, reason=None, generation=Generation.CAYMAN) -> set[int]:
     """Values of one field for which no reason, or only ``reason``'s absence, is reported."""
-    found = faults_of([make(value) for value in range(count)])
+    found = faults_of([make(value) for value in range(count)], generation)
     if reason is not None:
         assert all(faults <= {reason} for faults in found)
     return {value for value, faults in enumerate(found) if not faults}
 
 
-@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, PRAM, BP], ids=lambda opcode: opcode.name)
+@pytest.mark.parametrize(
+    "opcode", [GA, GA2, PL, PL2, PRAM, *TENSOR_TENSOR_FAMILY], ids=lambda opcode: opcode.name
+)
 def test_legal_record_has_no_fault(opcode):
     assert faults_of([record(opcode)]) == [set()]
 
@@ -106,6 +126,8 @@ def test_event_modes(field, reason, immediate, register, semaphore_value, regist
 
 
 FLOATS = {0xA, 0x7, 0x6}
+INTEGERS = {0x2, 0x3, 0x4, 0x5, 0x8, 0x9}
+PLAIN = FLOATS | INTEGERS | {0xD, 0xE, 0xF}
 
 
 @pytest.mark.parametrize(
@@ -123,14 +145,54 @@ FLOATS = {0xA, 0x7, 0x6}
         (PL2, "src_dtype", 256, FLOATS),
         (PL2, "immediate_dtype", 256, FLOATS),
         (PRAM, "dtype", 256, {0xA}),
-        (BP, "in0_in1_dtype__lo", 16, FLOATS | {0x8}),
-        (BP, "in0_in1_dtype__hi", 16, FLOATS | {0x8}),
-        (BP, "out_dtype", 256, FLOATS | {0xB}),
+        (BP, "in0_in1_dtype__lo", 16, PLAIN),
+        (BP, "in0_in1_dtype__hi", 16, PLAIN),
+        (BP, "out_dtype", 256, PLAIN | {0xB}),
+        (TT, "in0_in1_dtype__lo", 16, PLAIN),
+        (TT, "in0_in1_dtype__hi", 16, PLAIN),
+        (TT, "out_dtype", 256, PLAIN | {0xB}),
+        (COPY, "in0_in1_dtype__lo", 16, INTEGERS),
+        (CAST, "in0_in1_dtype__lo", 16, INTEGERS),
+        (CAST, "in0_in1_dtype__hi", 16, PLAIN),
+        (CAST, "out_dtype", 256, PLAIN),
     ],
 )
 def test_dtypes(opcode, field, count, legal):
     found = legal_values(lambda code: record(opcode, **{field: code}), count, "dtype")
     assert found == legal
+
+
+SAME = {  # which two types of a legal record, and which three, are one
+    BITVEC: lambda lo, hi, out: lo == hi == out and out in INTEGERS,
+    COPY: lambda lo, hi, out: lo in INTEGERS and hi == out and out in PLAIN,
+}
+
+
+@pytest.mark.parametrize("opcode", SAME, ids=lambda opcode: opcode.name)
+def test_types_that_must_agree(opcode):
+    # Every pair of sources, and results up to the first code whose low nibble repeats.
+    types = list(product(range(16), range(16), range(18)))
+    found = faults_of(
+        record(opcode, in0_in1_dtype__lo=lo, in0_in1_dtype__hi=hi, out_dtype=out)
+        for lo, hi, out in types
+    )
+    legal = [codes for codes, faults in zip(types, found, strict=True) if not faults]
+    assert all(faults <= {"dtype"} for faults in found)
+    assert legal == [codes for codes in types if SAME[opcode](*codes)]
+
+
+@pytest.mark.parametrize("opcode", BF16_OPERATORS, ids=lambda opcode: opcode.name)
+@pytest.mark.parametrize(
+    ("field", "count", "legal"),
+    [
+        ("in0_in1_dtype__lo", 16, {0x6}),
+        ("in0_in1_dtype__hi", 16, {0x6}),
+        ("out_dtype", 256, PLAIN | {0xB}),
+    ],
+)
+def test_dtypes_of_the_bf16_opcodes(opcode, field, count, legal):
+    make = lambda code: record(opcode, **{field: code})  # noqa: E731
+    assert legal_values(make, count, "dtype", Generation.SUNDA) == legal
 
 
 @pytest.mark.parametrize(
@@ -148,20 +210,48 @@ def test_selectors(opcode, field, count, legal):
     assert found == legal
 
 
-@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, BP], ids=lambda opcode: opcode.name)
+@pytest.mark.parametrize(
+    "opcode", [GA, GA2, PL, PL2, *TENSOR_TENSOR_FAMILY], ids=lambda opcode: opcode.name
+)
 def test_channels(opcode):
     found = legal_values(lambda n: record(opcode, num_active_channels=n), 256, "partition")
     assert found == set(range(1, 129))
 
 
-@pytest.mark.parametrize("opcode", [GA, GA2, PL, PL2, PRAM, BP], ids=lambda opcode: opcode.name)
+@pytest.mark.parametrize(
+    "opcode", [GA, GA2, PL, PL2, PRAM, *TENSOR_TENSOR_FAMILY], ids=lambda opcode: opcode.name
+)
 def test_inst_word_len(opcode):
     make = lambda n: record(opcode, header__inst_word_len=n)  # noqa: E731
     assert legal_values(make, 256, "length") == {16}
 
 
-def test_operator_byte():
-    assert legal_values(lambda op: record(BP, op=op), 256, "operator") == {0}
+ARITHMETIC = {0x00, 0x04, 0x05, 0x06, 0x08, 0x09, *range(0x0D, 0x10), *range(0x12, 0x1A)}
+OPERATORS = {
+    BP: {0x00},
+    TT: ARITHMETIC,
+    BITVEC: {*range(0x00, 0x04), 0x0A, 0x0B, 0x0C, 0x10, 0x11},
+    COPY: {0x00},
+    CAST: {0x00},
+}
+"""Of sunda and cayman (isa_common.md 5.4, 6.2)."""
+
+
+@pytest.mark.parametrize("generation", Generation)
+@pytest.mark.parametrize("opcode", OPERATORS, ids=lambda opcode: opcode.name)
+def test_operator_byte(opcode, generation):
+    expected = OPERATORS[opcode]
+    if opcode is TT and generation in (Generation.MARIANA, Generation.MAVERICK):
+        expected = ARITHMETIC | {*range(0x20, 0x24)}
+    make = lambda op: record(opcode, op=op)  # noqa: E731
+    assert legal_values(make, 256, "operator", generation) == expected
+
+
+@pytest.mark.parametrize("opcode", BF16_OPERATORS, ids=lambda opcode: opcode.name)
+def test_operator_byte_of_the_bf16_opcodes(opcode):
+    make = lambda op: record(opcode, op=op)  # noqa: E731
+    expected = {BF16_OPERATORS[opcode]}
+    assert legal_values(make, 256, "operator", Generation.SUNDA) == expected
 
 
 def test_debug_bytes_are_free():
@@ -175,7 +265,7 @@ RESERVED_BYTES = {
     PL: {*range(12, 16), 33, *range(35, 44), *range(49, 64)},
     PL2: {*range(24, 28), *range(35, 40), *range(50, 64)},
     PRAM: set(range(21, 64)),
-    BP: set(),
+    **{opcode: set() for opcode in TENSOR_TENSOR_FAMILY},
 }
 
 

@@ -11,7 +11,7 @@ from dve_golden.frontend.legality import validate as golden_validate
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import format_instruction, split_records
 from dve_rtl.config import EngineConfig
-from frontend_bench import BF16, BP, PL, record, validate
+from frontend_bench import BF16, BP, PL, record, validate, whole
 
 REGISTERS = {5: 0x400, 6: 0x600_0000}
 
@@ -57,12 +57,6 @@ CASES = [  # record, reasons on sunda, cayman, mariana, maverick
         (8, 8, 8, 0),  # two bytes into PSUM
     ),
 ]
-
-
-def whole(generation):
-    """An engine with all the memory that the generation has; the front end alone is cheap."""
-    sbuf_bytes = 1 << (20 if generation is Generation.MAVERICK else 18)
-    return EngineConfig(sbuf_bytes=sbuf_bytes, psum_bytes=1 << 14, generation=generation)
 
 
 @pytest.mark.parametrize("generation", Generation)

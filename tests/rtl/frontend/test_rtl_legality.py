@@ -14,17 +14,19 @@ from frontend_bench import (
     FP32,
     GA,
     GA2,
+    INT32,
     PL,
     PL2,
     PRAM,
     PSUM,
     QUADRANT,
+    TENSOR_TENSOR_FAMILY,
     EngineConfig,
     record,
     validate,
 )
 
-INT32, FP32R = 0x8, 0xB
+FP32R = 0xB
 LAST_WORD = 0x37FFC
 """Last word of an SBUF partition on cayman."""
 
@@ -69,9 +71,15 @@ def case(reason, name, opcode, **changes):
     CASES.append((reason, f"{opcode.value:02x} {name}", record(opcode, **changes)))
 
 
-ALL = (GA, GA2, PL, PL2, PRAM, BP)
+def tensor_tensor(reason, name, **changes):
+    """A case of every opcode of S3S3D3_TT; their element types have four bytes each."""
+    for opcode in TENSOR_TENSOR_FAMILY:
+        case(reason, name, opcode, **changes)
+
+
+ALL = (GA, GA2, PL, PL2, PRAM, *TENSOR_TENSOR_FAMILY)
 GRADS = (GA, GA2)
-WALKERS = (GA, GA2, BP)
+WALKERS = (*GRADS, *TENSOR_TENSOR_FAMILY)
 LOADS = (PL, PL2)
 
 for op in ALL:
@@ -88,8 +96,6 @@ for op in ALL:
 for number in (
     0x00,
     0x40,
-    0x41,
-    0x51,
     0x60,
     0x61,
     0x62,
@@ -108,6 +114,7 @@ for number in (
 # 5
 for op in WALKERS:
     case(5, "src0 fp32r", op, in0_in1_dtype__lo=FP32R)
+for op in GRADS:
     case(5, "src1 uint8", op, in0_in1_dtype__hi=0x3)
     case(0, "src int32", op, in0_in1_dtype__lo=INT32, in0_in1_dtype__hi=INT32)
 case(5, "out fp32r", GA, out_dtype=FP32R)
@@ -124,16 +131,17 @@ case(5, "bf16", PRAM, dtype=BF16)
 case(0, "13.7 out fp32r", BP, out_dtype=FP32R)
 case(5, "13.7 out int64", BP, out_dtype=0xC)
 case(5, "out 0x1a", BP, out_dtype=0x1A)
-case(5, "out int32", BP, out_dtype=INT32)
+case(0, "out int32", BP, out_dtype=INT32)
 
 # 6
-case(6, "operator", BP, op=4)
+RSQRT = 0x1D  # legal in no opcode of this engine
+tensor_tensor(6, "operator", op=RSQRT)
 
 # 7
 for name in ("src0", "src1", "dst"):
     for op in WALKERS:
         case(7, f"{name} at 2, fp32", op, **{f"{name}__start_addr": 0x4002})
-    case(7, f"{name} at register 6", BP, **{f"{name}__start_addr": register(6)})
+    tensor_tensor(7, f"{name} at register 6", **{f"{name}__start_addr": register(6)})
 case(7, "bf16 at 1", BP, in0_in1_dtype__lo=BF16, src0__start_addr=1)
 case(0, "bf16 at 2", BP, in0_in1_dtype__lo=BF16, src0__start_addr=2)
 case(7, "fp32r at 2", BP, out_dtype=FP32R, dst__start_addr=0x1002)
@@ -146,7 +154,7 @@ case(7, "at 2", PRAM, addr=0x402)
 # 8
 for addr in (0x0240_0000, 0x0400_0000, 0x1FFF_FFFC):
     case(8, f"src {addr:#x}", PL2, src__start_addr=addr)
-    case(8, f"src0 {addr:#x}", BP, src0__start_addr=addr)
+    tensor_tensor(8, f"src0 {addr:#x}", src0__start_addr=addr)
     case(8, f"src {addr:#x}", PL, src__start_addr=addr)
     case(8, f"addr {addr:#x}", PRAM, addr=addr)
 case(8, "src1 at register 7", GA, src1__start_addr=register(7))
@@ -158,11 +166,11 @@ case(8, "fp16 into psum by register", BP, dst__start_addr=register(10), out_dtyp
 case(0, "bf16 from psum", BP, src0__start_addr=PSUM, in0_in1_dtype__lo=BF16)
 
 # 9
-for op in (GA, GA2, PL, PL2, BP):
+for op in (GA, GA2, PL, PL2, *TENSOR_TENSOR_FAMILY):
     case(9, "channels 0", op, num_active_channels=0)
     case(9, "channels 129", op, num_active_channels=129)
     case(9, "channels 255", op, num_active_channels=255)
-case(9, "13.3 src1 in partition 33", BP, src1__start_addr=0x0084_0000)
+tensor_tensor(9, "13.3 src1 in partition 33", src1__start_addr=0x0084_0000)
 for partition, most in ((0, 128), (32, 32), (64, 64), (96, 32)):
     for op, name in ((BP, "dst"), (GA, "dst"), (PL, "src"), (PL2, "src")):
         for channels, reason in ((most, 0), (most + 1, 9)):
@@ -177,12 +185,12 @@ for partition in (1, 5, 31, 33, 63, 65, 95, 97, 127):
 for partition in (32, 64, 96):
     case(0, f"partition {partition}", PRAM, addr=partition << 18)
     case(0, f"psum partition {partition}", PRAM, addr=PSUM + (partition << 15))
-case(9, "past the active bytes", BP, src0__start_addr=0x38000)
+tensor_tensor(9, "past the active bytes", src0__start_addr=0x38000)
 case(9, "past the active bytes", PL, src__start_addr=0x3FFFC)
-case(9, "past the active bytes, psum", BP, dst__start_addr=PSUM + 0x4000)
+tensor_tensor(9, "past the active bytes, psum", dst__start_addr=PSUM + 0x4000)
 case(9, "past the active bytes", PRAM, addr=0x38000)
-case(9, "past by register", BP, src0__start_addr=register(12))
-case(9, "partition 1 by register", BP, dst__start_addr=register(13))
+tensor_tensor(9, "past by register", src0__start_addr=register(12))
+tensor_tensor(9, "partition 1 by register", dst__start_addr=register(13))
 
 # 10
 for op in WALKERS:
@@ -190,16 +198,16 @@ for op in WALKERS:
         for counts in ((0, 1, 1), (512, 0, 1), (512, 1, 0), (0, 0, 0)):
             case(10, f"{name} {counts}", op, **{f"{name}__num_elem": counts})
 case(10, "dst", GA, dst__num_elem=(0,))
-case(10, "dst", BP, dst__num_elem=(512, 1, 0))
+tensor_tensor(10, "dst", dst__num_elem=(512, 1, 0))
 case(10, "src", PL, src__num_elem=(3, 0))
 case(10, "src", PL2, src__num_elem=(0, 2))
 case(10, "count", PRAM, entry_count=0)
 case(10, "count, first too large", PRAM, entry_count=0, first_entry=300)
 
 # 11
-case(11, "src0 /= src1", BP, src1__num_elem=(511, 1, 1))
-case(11, "src0 /= dst", BP, dst__num_elem=(511, 1, 1))
-case(0, "ordinals matter, not shapes", BP, src1__num_elem=(8, 8, 8), dst__num_elem=(1, 256, 2))
+tensor_tensor(11, "src0 /= src1", src1__num_elem=(511, 1, 1))
+tensor_tensor(11, "src0 /= dst", dst__num_elem=(511, 1, 1))
+tensor_tensor(0, "ordinals matter, not shapes", src1__num_elem=(8, 8, 8), dst__num_elem=(1, 256, 2))
 for op in GRADS:
     case(11, "src0 /= src1", op, src1__num_elem=(511, 1, 1))
     case(0, "shapes may differ", op, src0__num_elem=(2, 16, 16))
@@ -218,12 +226,12 @@ for counts, reason in (
 for counts, reason in (((2, 1), 0), ((1, 2), 0), ((3, 1), 11), ((2, 2), 11), ((1, 1), 11)):
     case(reason, f"{counts}", PL2, src__num_elem=counts)
 STILL = (0, 0, 0)
-case(0, "65535 * 65535 elements", BP, **walk3(STILL, (65535, 65535, 1)))
-case(0, "1625^3 elements", BP, **walk3(STILL, (1625, 1625, 1625)))
-case(11, "2^32 elements", BP, **walk3(STILL, (32768, 32768, 4)))
-case(11, "2^32 elements, order", BP, **walk3(STILL, (4, 32768, 32768)))
-case(11, "1626^2 * 1625 elements", BP, **walk3(STILL, (1626, 1626, 1625)))
-case(11, "65535^3 elements", BP, **walk3(STILL, (65535, 65535, 65535)))
+tensor_tensor(0, "65535 * 65535 elements", **walk3(STILL, (65535, 65535, 1)))
+tensor_tensor(0, "1625^3 elements", **walk3(STILL, (1625, 1625, 1625)))
+tensor_tensor(11, "2^32 elements", **walk3(STILL, (32768, 32768, 4)))
+tensor_tensor(11, "2^32 elements, order", **walk3(STILL, (4, 32768, 32768)))
+tensor_tensor(11, "1626^2 * 1625 elements", **walk3(STILL, (1626, 1626, 1625)))
+tensor_tensor(11, "65535^3 elements", **walk3(STILL, (65535, 65535, 65535)))
 for op in GRADS:
     big = shape("src0", STILL, (32768, 32768, 4)) | shape("src1", STILL, (32768, 32768, 4))
     case(11, "2^32 elements", op, **big)
@@ -255,7 +263,7 @@ for op in WALKERS:
         src0__start_addr=register(10),
         src1__start_addr=PSUM,
     )
-case(0, "dst in any quadrant", BP, dst__start_addr=3 * QUADRANT, num_active_channels=32)
+tensor_tensor(0, "dst in any quadrant", dst__start_addr=3 * QUADRANT, num_active_channels=32)
 
 # 13
 BAD_WORDS = {
@@ -274,45 +282,49 @@ BAD_WORDS = {
 }
 for name, word in BAD_WORDS.items():
     for operand in ("src0", "src1", "dst"):
-        case(13, f"{operand} {name}", BP, **{f"{operand}__start_addr": word})
+        tensor_tensor(13, f"{operand} {name}", **{f"{operand}__start_addr": word})
     case(13, name, GA2, src0__start_addr=word)
     case(13, name, PL, src__start_addr=word)
     case(13, name, PL2, src__start_addr=word)
     case(13, name, PRAM, addr=word)
 for operand in ("src0", "src1", "dst"):
-    case(0, f"{operand} register 5", BP, **{f"{operand}__start_addr": register(5)})
+    tensor_tensor(0, f"{operand} register 5", **{f"{operand}__start_addr": register(5)})
     # Bits 28:24 of a register word are ignored on cayman.
-    case(0, f"{operand} register 63", BP, **{f"{operand}__start_addr": register(63, 0x1F00_0000)})
+    tensor_tensor(
+        0, f"{operand} register 63", **{f"{operand}__start_addr": register(63, 0x1F00_0000)}
+    )
 case(0, "register", PL2, src__start_addr=register(5))
 case(0, "register", PRAM, addr=register(5))
 # An operand that fails 13 takes no part in 7 to 12 and 14.
 dead = {"src0__start_addr": 0x4000_0402}
-case(13, "dead src0, zero count", BP, **dead, src0__num_elem=(0, 1, 1))
-case(13, "dead src0, other count", BP, **dead, src0__num_elem=(511, 1, 1))
-case(13, "dead src0, src1 /= dst", BP, **dead, src1__num_elem=(511, 1, 1))
-case(13, "dead src0, too many", BP, **dead, src0__num_elem=(65535, 65535, 65535))
-case(13, "dead src0, leaves", BP, **dead, src0__step_elem=(32767, 1, 1))
-case(13, "dead src0, other quadrant", BP, **dead, **apart)
-case(13, "dead src0, src1 in psum", BP, **dead, src1__start_addr=PSUM)
-case(13, "dead src1, other quadrant", BP, src1__start_addr=0x4000_0000 + QUADRANT)
+tensor_tensor(13, "dead src0, zero count", **dead, src0__num_elem=(0, 1, 1))
+tensor_tensor(13, "dead src0, other count", **dead, src0__num_elem=(511, 1, 1))
+tensor_tensor(13, "dead src0, src1 /= dst", **dead, src1__num_elem=(511, 1, 1))
+tensor_tensor(13, "dead src0, too many", **dead, src0__num_elem=(65535, 65535, 65535))
+tensor_tensor(13, "dead src0, leaves", **dead, src0__step_elem=(32767, 1, 1))
+tensor_tensor(13, "dead src0, other quadrant", **dead, **apart)
+tensor_tensor(13, "dead src0, src1 in psum", **dead, src1__start_addr=PSUM)
+tensor_tensor(13, "dead src1, other quadrant", src1__start_addr=0x4000_0000 + QUADRANT)
 case(13, "dead src1, both psum", GA, src0__start_addr=PSUM, src1__start_addr=0x4000_0000 + PSUM)
-case(13, "dead dst, other count", BP, dst__start_addr=register(9), dst__num_elem=(511, 1, 1))
+tensor_tensor(13, "dead dst, other count", dst__start_addr=register(9), dst__num_elem=(511, 1, 1))
 case(13, "dead dst, bf16", BP, dst__start_addr=0x4200_0001, out_dtype=BF16)
 case(13, "dead dst, four sums", GA, dst__start_addr=register(9), dst__num_elem=(4,))
 case(13, "dead src, five", PL, src__start_addr=register(9), src__num_elem=(5, 1))
 case(13, "dead, no entries", PRAM, addr=register(9), entry_count=0)
 case(13, "dead, leaves", PRAM, addr=register(9), entry_count=65535)
-case(9, "dead src0, no channels", BP, **dead, num_active_channels=0)
-case(11, "dead src0, src1 too many", BP, **dead, src1__num_elem=(65535, 65535, 65535))
-case(11, "dead src1, dst too short", BP, src1__start_addr=register(9), dst__num_elem=(511, 1, 1))
-case(14, "src1 leaves", BP, src1__step_elem=(32767, 1, 1))
+tensor_tensor(9, "dead src0, no channels", **dead, num_active_channels=0)
+tensor_tensor(11, "dead src0, src1 too many", **dead, src1__num_elem=(65535, 65535, 65535))
+tensor_tensor(
+    11, "dead src1, dst too short", src1__start_addr=register(9), dst__num_elem=(511, 1, 1)
+)
+tensor_tensor(14, "src1 leaves", src1__step_elem=(32767, 1, 1))
 
 # 14: corners of the walk, here on src0; the other two stay inside.
 for addr, reason in ((LAST_WORD, 0), (LAST_WORD - 4, 0)):
-    case(reason, f"one element at {addr:#x}", BP, **one_element("src0", addr))
-    case(reason, f"one element at {addr:#x}", BP, **one_element("dst", addr))
+    tensor_tensor(reason, f"one element at {addr:#x}", **one_element("src0", addr))
+    tensor_tensor(reason, f"one element at {addr:#x}", **one_element("dst", addr))
 case(0, "last bf16", BP, **one_element("src0", 0x37FFE), in0_in1_dtype__lo=BF16)
-case(0, "last psum word", BP, **one_element("dst", PSUM + 0x3FFC))
+tensor_tensor(0, "last psum word", **one_element("dst", PSUM + 0x3FFC))
 WALKS = [
     # start, steps, counts, reason
     (LAST_WORD - 4 * 511, (1, 1, 1), (512, 1, 1), 0),
@@ -340,10 +352,14 @@ WALKS = [
     (0, (-32768, 1, 1), (512, 1, 1), 14),
 ]
 for start, step, num, reason in WALKS:
-    case(reason, f"{start:#x} {step} {num}", BP, src0__start_addr=start, **shape("src0", step, num))
+    tensor_tensor(
+        reason, f"{start:#x} {step} {num}", src0__start_addr=start, **shape("src0", step, num)
+    )
     case(reason, f"{start:#x} {step} {num}", GA, src1__start_addr=start, **shape("src1", step, num))
     if num == (512, 1, 1):
-        case(reason, f"dst {start:#x} {step}", BP, dst__start_addr=start, **shape("dst", step, num))
+        tensor_tensor(
+            reason, f"dst {start:#x} {step}", dst__start_addr=start, **shape("dst", step, num)
+        )
 WRAPS = [
     ((-32768, 0, 0), (32769, 1, 1)),  # -2^32 bytes
     ((16384, 0, 0), (65535, 65535, 1)),
@@ -370,10 +386,10 @@ case(
     **shape("src0", STILL, (65535,) * 2 + (1,)),
     **shape("src1", STILL, (65535,) * 2 + (1,)),
 )
-case(14, "leaves by register", BP, src0__start_addr=register(11))
-case(0, "one element by register", BP, **one_element("src0", register(11)))
-case(14, "leaves psum", BP, dst__start_addr=PSUM + 0x4000 - 4 * 511)
-case(0, "ends psum", BP, dst__start_addr=PSUM + 0x4000 - 4 * 512)
+tensor_tensor(14, "leaves by register", src0__start_addr=register(11))
+tensor_tensor(0, "one element by register", **one_element("src0", register(11)))
+tensor_tensor(14, "leaves psum", dst__start_addr=PSUM + 0x4000 - 4 * 511)
+tensor_tensor(0, "ends psum", dst__start_addr=PSUM + 0x4000 - 4 * 512)
 case(14, "bf16 leaves", BP, in0_in1_dtype__lo=BF16, src0__start_addr=0x38000 - 2 * 511)
 case(0, "bf16 ends", BP, in0_in1_dtype__lo=BF16, src0__start_addr=0x38000 - 2 * 512)
 case(14, "sums leave", GA, dst__start_addr=LAST_WORD - 4)
@@ -497,7 +513,7 @@ def test_every_reason_of_every_opcode_is_reached():
         PL: {*range(2, 17)} - {6, 12},
         PL2: {*range(2, 17)} - {6, 12},
         PRAM: {*range(2, 17)} - {6, 11, 12},
-        BP: {*range(2, 15)},
+        **{opcode: {*range(2, 15)} for opcode in TENSOR_TENSOR_FAMILY},
     }
     missing = {(op.name, reason) for op, all_ in reachable.items() for reason in all_} - {
         (op.name, reason) for op in ALL for reason in range(17) if (op.value, reason) in reached
@@ -505,22 +521,23 @@ def test_every_reason_of_every_opcode_is_reached():
     assert not missing
 
 
+TENSOR_TENSOR_FAULTS: dict = {
+    2: {"header__inst_word_len": 17},
+    3: {"events__wait_mode": 0x08},
+    4: {"events__update_mode": 0x10},
+    5: {"in0_in1_dtype__hi": 0},
+    6: {"op": RSQRT},
+    7: {"src0__start_addr": 2},
+    8: {"src1__start_addr": 0x0240_0000},
+    9: {"num_active_channels": 0},
+    10: {"src0__num_elem": (512, 1, 0)},
+    11: {"src1__num_elem": (511, 1, 1)},
+    12: {"src1__start_addr": QUADRANT, "num_active_channels": 32},
+    13: {"dst__start_addr": 0x4000_1000},
+    14: {"src0__step_elem": (32767, 1, 1)},
+}
 FAULTS: dict = {
-    BP: {
-        2: {"header__inst_word_len": 17},
-        3: {"events__wait_mode": 0x08},
-        4: {"events__update_mode": 0x10},
-        5: {"in0_in1_dtype__hi": 0},
-        6: {"op": 1},
-        7: {"src0__start_addr": 2},
-        8: {"src1__start_addr": 0x0240_0000},
-        9: {"num_active_channels": 0},
-        10: {"src0__num_elem": (512, 1, 0)},
-        11: {"src1__num_elem": (511, 1, 1)},
-        12: {"src1__start_addr": QUADRANT, "num_active_channels": 32},
-        13: {"dst__start_addr": 0x4000_1000},
-        14: {"src0__step_elem": (32767, 1, 1)},
-    },
+    **{opcode: TENSOR_TENSOR_FAULTS for opcode in TENSOR_TENSOR_FAMILY},
     GA2: {
         2: {"header__inst_word_len": 0},
         3: {"events__wait_mode": 0x80},

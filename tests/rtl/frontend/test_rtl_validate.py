@@ -1,7 +1,7 @@
 """Operations of the validator: resolved fields, the serial flag, time and back-pressure."""
 
 import random
-from itertools import pairwise, product
+from itertools import pairwise
 
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
 from dve_rtl.frontend.validate import LATENCY
@@ -18,6 +18,7 @@ from frontend_bench import (
     PRAM,
     PSUM,
     QUADRANT,
+    elements,
     record,
     validate,
 )
@@ -224,15 +225,6 @@ def test_serial_flag():
 def test_only_back_prop_is_serial():
     operations = validate([record(GA, dst__start_addr=0), record(BP, dst__start_addr=4)]).operations
     assert [(o.reason, o.serial) for o in operations] == [(0, 0), (0, 1)]
-
-
-def elements(start, step, num):
-    """First byte of every ordinal; index 0 is innermost."""
-    ranges = [range(n) for n in reversed(num)]
-    return [
-        start + sum(i * s for i, s in zip(reversed(index), step, strict=True))
-        for index in product(*ranges)
-    ]
 
 
 def touches(source, source_bytes, result, result_bytes):

@@ -64,7 +64,7 @@ def test_every_mode_waits_for_its_condition(mode):
             record(NOP, events__wait_mode=0x85, events__semaphore_value=64), id="register 64"
         ),
         pytest.param(record(NOP, events__wait_mode=6, header__inst_word_len=15), id="reason 2"),
-        pytest.param(b"\x41" + record(NOP, events__wait_mode=6)[1:], id="reason 1"),
+        pytest.param(b"\x42" + record(NOP, events__wait_mode=6)[1:], id="reason 1"),
     ],
 )
 def test_does_not_wait(data):
@@ -130,7 +130,7 @@ def test_validator_hands_on_every_update(mode):
         (record(BP, events__update_mode=0xFF), 4, 0),
         (record(BP, events__update_mode=0xFF, events__wait_mode=0xFF), 3, 0),
         (record(BP, events__update_mode=0x13, header__inst_word_len=0), 2, 0),
-        (b"\x41" + record(BP, events__update_mode=0x13)[1:], 1, 0),
+        (b"\x42" + record(BP, events__update_mode=0x13)[1:], 1, 0),
     ],
 )
 def test_illegal_records_update_too_but_for_reasons_1_and_2(data, reason, updates):
