@@ -90,7 +90,8 @@ class Bench:
             for name, size in ROW_BYTES.items()
         }
         return ArchState(
-            **memories,
+            sbuf=memories["sbuf"],
+            psum=memories["psum"],
             registers=await self.registers.read_all(),
             parameter_ram=await self.host.read_parameter_ram(),
             lane_state=await self.host.read_lane_state(),

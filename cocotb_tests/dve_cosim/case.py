@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from dve_golden.isa.control import RESET_CONTROL
 from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 
@@ -58,9 +59,13 @@ class Case:
 
     @classmethod
     def load(cls, program: Path, generation: Generation = Generation.CAYMAN) -> Case:
-        """The case of a ``.bin`` file and the ``.npz`` file beside it."""
+        """The case of a ``.bin`` file and the ``.npz`` file beside it.
+
+        A file without control values, as older ones are, has those after reset.
+        """
         with np.load(program.with_suffix(".npz")) as arrays:
             values = dict(arrays)
+        values.setdefault("control", RESET_CONTROL[generation].words)
         sbuf_bytes, psum_bytes = map(int, values.pop(SIZES))
         state = ArchState(**values)
         return cls(program.read_bytes(), state, sbuf_bytes, psum_bytes, generation)

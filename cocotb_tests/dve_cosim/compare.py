@@ -14,6 +14,7 @@ NAMES = (
     "lane_state",
     "semaphores",
     "events",
+    "control",
 )
 
 

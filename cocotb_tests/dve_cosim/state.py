@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from dve_golden.fp32.reciprocal import reset_parameter_ram
+from dve_golden.isa.control import CONTROL_WORDS, RESET_CONTROL, Control
 from dve_golden.isa.enums import (
     EVENTS,
     MAX_CHANNELS,
@@ -27,11 +28,12 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "lane_state": (MAX_CHANNELS, len(LANE_STATE)),
     "semaphores": (SEMAPHORES,),
     "events": (EVENTS,),
+    "control": (len(CONTROL_WORDS),),
 }
 
 
 class HasState(Protocol):
-    """Whatever carries the five arrays, such as the golden machine."""
+    """Whatever carries the arrays, such as the golden machine."""
 
     sbuf: NDArray[np.uint8]
     psum: NDArray[np.uint8]
@@ -40,6 +42,7 @@ class HasState(Protocol):
     lane_state: NDArray[np.float32]
     semaphores: NDArray[np.uint32]
     events: NDArray[np.uint8]
+    control: NDArray[np.uint32]
 
 
 @dataclass(eq=False)
@@ -57,6 +60,8 @@ class ArchState:
     semaphores : uint32 [256]
     events : uint8 [256]
         0 or 1 each.
+    control : uint32 [7]
+        Control values, as of `dve_golden.isa.control.Control`; unless given, those of cayman.
     """
 
     sbuf: NDArray[np.uint8]
@@ -68,6 +73,7 @@ class ArchState:
         default_factory=lambda: np.zeros(SHAPES["semaphores"], np.uint32)
     )
     events: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(SHAPES["events"], np.uint8))
+    control: NDArray[np.uint32] = field(default_factory=lambda: Control().words)
 
     @classmethod
     def reset(cls, config: EngineConfig) -> ArchState:
@@ -78,6 +84,7 @@ class ArchState:
             registers=np.zeros(SHAPES["registers"], np.uint32),
             parameter_ram=reset_parameter_ram(),
             lane_state=np.zeros(SHAPES["lane_state"], np.float32),
+            control=RESET_CONTROL[config.generation].words,
         )
 
     @classmethod
@@ -91,6 +98,7 @@ class ArchState:
             lane_state=other.lane_state.copy(),
             semaphores=other.semaphores.copy(),
             events=other.events.copy(),
+            control=other.control.copy(),
         )
 
     def arrays(self) -> dict[str, NDArray]:

@@ -109,7 +109,7 @@ class Machine(State):
         Raises
         ------
         ValueError
-            If there are not exactly 64 bytes.
+            If there are not exactly 64 bytes, or the record is legal and a control value is none.
         WaitingError
             If its wait does not hold; the state is unchanged.
         """

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dve_golden.fp32.reciprocal import reset_parameter_ram
-from dve_golden.isa.control import RESET_CONTROL, Control
+from dve_golden.isa.control import RESET_CONTROL
 from dve_golden.isa.enums import EVENTS, MAX_CHANNELS, REGISTERS, SEMAPHORES
 from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import PARTITIONS, Geometry, Region
@@ -43,8 +43,9 @@ class State:
         Counters modulo 2^32; a wait reads them as signed.
     events : uint8 [256]
         One bit each, 0 or 1.
-    control : Control
-        Parameters of the converters, which no instruction changes; replaced as a whole.
+    control : uint32 [7]
+        Control values of the converters, which no instruction changes, as `Control.words` gives
+        them; after reset those of the generation.
 
     Raises
     ------
@@ -69,7 +70,7 @@ class State:
         self.lane_state = np.zeros((MAX_CHANNELS, len(LANE_STATE)), np.float32)
         self.semaphores = np.zeros(SEMAPHORES, np.uint32)
         self.events = np.zeros(EVENTS, np.uint8)
-        self.control: Control = RESET_CONTROL[generation]
+        self.control = RESET_CONTROL[generation].words
 
     def memory(self, region: Region) -> NDArray[np.uint8]:
         """The bytes of a region, [128, active]."""

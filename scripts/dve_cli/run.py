@@ -59,7 +59,8 @@ def run(
             metavar="IN.npz",
             help="State before, each array optional: sbuf, psum uint8 [128, bytes];"
             " registers uint32 [64]; parameter_ram float32 [256]; lane_state float32 [128, 5];"
-            " semaphores uint32 [256]; events uint8 [256], 0 or 1; memory_bytes uint32 [2].",
+            " semaphores uint32 [256]; events uint8 [256], 0 or 1; control uint32 [7];"
+            " memory_bytes uint32 [2].",
         ),
     ] = None,
     out: Annotated[

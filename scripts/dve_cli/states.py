@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from dve_cosim.case import SIZES
 from dve_cosim.state import SHAPES, ArchState
+from dve_golden.isa.control import Control
 from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.isa.generations import Generation
 from dve_golden.memory.maps import MEMORY_MAPS, Region
@@ -22,6 +23,7 @@ DTYPES = {
     "lane_state": np.dtype(np.float32),
     "semaphores": np.dtype(np.uint32),
     "events": np.dtype(np.uint8),
+    "control": np.dtype(np.uint32),
 }
 """Arrays of IN.npz."""
 
@@ -54,6 +56,11 @@ def read_state(path: Path, generation: Generation) -> dict[str, np.ndarray]:
     if events is not None and (events > 1).any():
         first = int(np.argmax(events > 1))
         raise UserError(f"{path}: events are 0 or 1, got {events[first]} at index {first}")
+    if "control" in arrays:
+        try:
+            Control.from_words(arrays["control"])
+        except ValueError as error:
+            raise UserError(f"{path}: control: {error}") from error
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 

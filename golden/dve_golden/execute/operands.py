@@ -3,6 +3,7 @@
 from dve_golden.execute.operand import Operand
 from dve_golden.fp32.arithmetic import Floats
 from dve_golden.isa.codec import Fields
+from dve_golden.isa.control import Control
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc
 from dve_golden.memory.address import locate, resolve
 from dve_golden.memory.walk import Walk
@@ -18,11 +19,17 @@ class Operands:
         Where registers and memories are looked up.
     fields
         The decoded record; it has passed validation.
+
+    Raises
+    ------
+    ValueError
+        If a control value of the state is none.
     """
 
     def __init__(self, state: State, fields: Fields) -> None:
         self._state = state
         self._fields = fields
+        self._control = Control.from_words(state.control)
 
     def number(self, name: str) -> int:
         """A scalar field."""
@@ -81,4 +88,4 @@ class Operands:
         assert start is not None, "validation admits addresses in SBUF and PSUM only"
         walk = Walk(start, DTYPE_BYTES[dtype], steps, counts)
         memory = self._state.memory(start.region)
-        return Operand(memory, walk, dtype, channels, self._state.control)
+        return Operand(memory, walk, dtype, channels, self._control)

@@ -107,10 +107,13 @@ def _element_bytes(
 def _check_same_dtype(
     inspection: Inspection, field: str, other: str, owner: str, legal: Collection[int]
 ) -> None:
-    """Check that a legal type is the one that another field holds, of the operand ``owner``."""
+    """Check that a type is the one that another field holds, of the operand ``owner``.
+
+    Of two types of which one is illegal nothing more is said.
+    """
     code, wanted = inspection.number(field), inspection.number(other)
-    if code in legal and code != wanted:
-        near = partial(nearest.dtypes, field, code, {wanted} & set(legal))
+    if code in legal and wanted in legal and code != wanted:
+        near = partial(nearest.dtypes, field, code, (wanted,))
         rule = f"the type of {owner}, {format_dtype(wanted)}"
         inspection.report(Reason.DTYPE, field, format_dtype(code), rule, near=near)
 

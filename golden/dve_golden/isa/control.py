@@ -4,8 +4,14 @@ The device keeps them in registers that are programmed when a model is loaded, n
 instruction. Their names are documented in part, their positions in a register not at all.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dve_golden.isa.generations import Generation
 
@@ -61,6 +67,36 @@ class Control:
     def __post_init__(self) -> None:
         if self.emax_e4m3 not in (IEEE_EMAX_E4M3, OCP_EMAX_E4M3):
             raise ValueError(f"emax_e4m3 is 7 or 8, got {self.emax_e4m3}")
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """One word per field, in order, in a new array: `emax_e4m3` as it is, the rest 0 or 1."""
+        return np.array([int(getattr(self, name)) for name in CONTROL_WORDS], np.uint32)
+
+    @classmethod
+    def from_words(cls, words: Sequence[int] | NDArray[np.uint32]) -> Control:
+        """The values that `words` gives.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many words as fields, or one is no value of its field.
+        """
+        if len(words) != len(CONTROL_WORDS):
+            raise ValueError(f"control has {len(CONTROL_WORDS)} words, got {len(words)}")
+        values = dict(zip(CONTROL_WORDS, map(int, words), strict=True))
+        for name, value in values.items():
+            if name != "emax_e4m3" and value not in (0, 1):
+                raise ValueError(f"{name} is 0 or 1, got {value}")
+        return cls(
+            emax_e4m3=values.pop("emax_e4m3"),
+            integer_rounding=IntegerRounding(values.pop("integer_rounding")),
+            **{name: bool(value) for name, value in values.items()},
+        )
+
+
+CONTROL_WORDS: tuple[str, ...] = tuple(field.name for field in fields(Control))
+"""Names of the words that hold the control values, in the order in which state files have them."""
 
 
 RESET_CONTROL: dict[Generation, Control] = {
