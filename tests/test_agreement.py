@@ -22,7 +22,7 @@ from dve_rtl.config import LANE_COUNTS, EngineConfig
 from dve_rtl.frontend.dispatch import DOCUMENTED
 from dve_rtl.generations import PSUM_ACTIVE_BYTES, PSUM_BASE, PSUM_STRIDE_BITS, TRAITS, knows
 from dve_rtl.host import request_layout
-from dve_rtl.lane import HostField
+from dve_rtl.lane_orders import HostField
 from dve_rtl.lane_state import reciprocal_table
 from dve_rtl.payloads import Completion, Handler, Operation, RegisterRequest
 

@@ -11,7 +11,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from dve_cosim.workloads import random_words
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
-from dve_rtl.lane import LOAD_LATENCY, HostField, LaneProgram, Result, control_layout
+from dve_rtl.lane_orders import LOAD_LATENCY, HostField, LaneProgram, Result, control_layout
 from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PREPARE, Schedule
 
 LAYOUT = control_layout(CONFIG)
@@ -152,7 +152,7 @@ class Bench:
         byte = index * DTYPE_BYTES[dtype]
         self.plan[clock] |= {"result": which, "narrow": dtype}
         self.plan[clock + CONFIG.narrow_latency] |= {
-            "store_dtype": dtype,
+            "store_log2_bytes": DTYPE_BYTES[dtype].bit_length() - 1,
             "store_byte": byte % 8,
             "sbuf_write": 1,
             "sbuf_write_address": address + byte // 8,
@@ -264,8 +264,8 @@ async def elements_of_back_prop(dut):
     for index in range(count):
         bench.issue(first + index, 0, 0x00, index, Dtype.FP32)
         bench.issue(first + index, 1, 0x40, index, Dtype.FP32)
-        arrived = first + index + ARRIVAL + SCHEDULE.result
-        bench.result(arrived, Result.ELEMENT, 0x60, index, Dtype.FP32)
+        arrived = first + index + ARRIVAL + SCHEDULE.result(BACK_PROP)
+        bench.result(arrived, Result.BACK_PROP, 0x60, index, Dtype.FP32)
     await bench.run_plan()
 
     expected = []
@@ -286,7 +286,7 @@ async def a_lane_that_takes_no_part_writes_nothing(dut):
     await bench.tick()
     bench.set_state(bench.clock, "a", 0x40000000, enable=0)
     await bench.tick()
-    bench.result(bench.clock, Result.ELEMENT, 0x70, 0, Dtype.FP32, enable=0)
+    bench.result(bench.clock, Result.BACK_PROP, 0x70, 0, Dtype.FP32, enable=0)
     await bench.run_plan()
     assert await bench.read(0x70) == 0x1122334455667788
     bench.plan[bench.clock + 1]["host_field"] = HostField.A

@@ -82,6 +82,7 @@ class Bench:
         await self.registers.write_all(state.registers, held=held.registers)
         await self.sync.write_semaphores(state.semaphores, held=held.semaphores)
         await self.sync.write_events(state.events, held=held.events)
+        await self.host.write_control(state.control, held=held.control)
 
     async def state(self):
         await self._pulse(self.dut.image_dump)
@@ -97,6 +98,7 @@ class Bench:
             lane_state=await self.host.read_lane_state(),
             semaphores=await self.sync.read_semaphores(),
             events=await self.sync.read_events(),
+            control=await self.host.read_control(),
         )
 
     async def disturb(self, choices, program):

@@ -13,6 +13,7 @@ from cocotb.simtime import get_sim_time
 from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, Timer, with_timeout
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.frontend.sync import Awaited, awaited
+from dve_golden.isa.control import RESET_CONTROL
 from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Opcode, WaitMode
 from dve_golden.isa.notation import MNEMONICS
 
@@ -93,6 +94,7 @@ class Session:
             "registers": np.zeros(SHAPES["registers"], np.uint32),
             "semaphores": np.zeros(SHAPES["semaphores"], np.uint32),
             "events": np.zeros(SHAPES["events"], np.uint8),
+            "control": RESET_CONTROL[job.config.generation].words,
         }
         self._records = RecordSource(dut, job.config, pauses=gaps("instruction"))
         self._completions = CompletionSink(dut, pauses=stalls("completion"))
@@ -146,6 +148,7 @@ class Session:
         await self._registers.write_all(wanted["registers"], held=held["registers"])
         await self._sync.write_semaphores(wanted["semaphores"], held=held["semaphores"])
         await self._sync.write_events(wanted["events"], held=held["events"])
+        await self._host.write_control(wanted["control"], held=held["control"])
 
     async def execute(self, index: int) -> None:
         """Run one program and write what it leaves behind."""
@@ -205,6 +208,7 @@ class Session:
             "lane_state": await self._host.read_lane_state(),
             "semaphores": await self._sync.read_semaphores(),
             "events": await self._sync.read_events(),
+            "control": await self._host.read_control(),
         }
         figures["dump_seconds"] = time.perf_counter() - start
         np.savez(draft / RESULT, completions=completions, **self._held, **figures)

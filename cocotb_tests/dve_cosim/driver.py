@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
+from dve_golden.isa.control import CONTROL_WORDS
 from dve_golden.isa.enums import (
     EVENTS,
     MAX_CHANNELS,
@@ -263,6 +264,17 @@ class HostPort:
         for entry in np.flatnonzero(patterns != held.view(np.uint32)):
             data = int(patterns[entry]).to_bytes(self._row_bytes, "little")
             await self.write(Space.PARAMETER_RAM, 0, int(entry), data)
+
+    async def read_control(self) -> NDArray[np.uint32]:
+        """The control values, uint32 [7]."""
+        words = await self.read((Space.CONTROL, 0, word) for word in range(len(CONTROL_WORDS)))
+        return np.frombuffer(b"".join(word[:4] for word in words), "<u4").astype(np.uint32)
+
+    async def write_control(self, values: NDArray[np.uint32], *, held: NDArray[np.uint32]) -> None:
+        """Set the control values that differ from those that it holds."""
+        for word in np.flatnonzero(values != held):
+            data = int(values[word]).to_bytes(self._row_bytes, "little")
+            await self.write(Space.CONTROL, 0, int(word), data)
 
 
 class RegisterPort:

@@ -13,7 +13,6 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from cocotb_tools.check_results import get_results
-from dve_golden.isa.control import RESET_CONTROL
 from dve_golden.isa.enums import RECORD_BYTES
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
@@ -311,6 +310,7 @@ def _write_inputs(
             registers=state.registers,
             semaphores=state.semaphores,
             events=state.events,
+            control=state.control,
         )
         for name, row_bytes in _row_bytes(job.config).items():
             memory = getattr(state, name)
@@ -414,7 +414,7 @@ def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunR
             lane_state=result["lane_state"],
             semaphores=result["semaphores"],
             events=result["events"],
-            control=RESET_CONTROL[config.generation].words,  # nothing can change it yet
+            control=result["control"],
         )
         timing = Timing(
             build=build_seconds,

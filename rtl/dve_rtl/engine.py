@@ -7,6 +7,7 @@ from dve_golden.isa.enums import REGISTERS
 
 from dve_rtl.completion import CompletionPort
 from dve_rtl.config import EngineConfig
+from dve_rtl.convert.registers import ControlRegisters
 from dve_rtl.fp32.reciprocal import Reciprocal
 from dve_rtl.frontend.frontend import FrontEnd
 from dve_rtl.host import HostPort, Space, request_layout
@@ -25,8 +26,8 @@ class Engine(wiring.Component):
 
     One instruction executes at a time, in order; the next one is gathered and validated meanwhile.
     GradAccumulate and BackProp take one element per lane and clock. At reset the streams are
-    empty; memories, lane state and registers keep what they hold (power-on: zero, and the
-    Parameter RAM its reciprocals).
+    empty; memories, lane state, registers and control values keep what they hold (power-on: zero,
+    the Parameter RAM its reciprocals, the control values those of the generation).
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class Engine(wiring.Component):
         One for each record, in order.
     host_request : In(stream.Signature(request_layout(config)))
     host_response : Out(stream.Signature(64 * lanes))
-        Memories, lane state and Parameter RAM (see ``host.py``).
+        Memories, lane state, Parameter RAM and control values (see ``host.py``).
     register_request : In(stream.Signature(RegisterRequest))
     register_response : Out(stream.Signature(32))
         Address registers; one response for each read.
@@ -86,6 +87,7 @@ class Engine(wiring.Component):
         m.submodules.control = control = LaneControl(config)
         m.submodules.store = store = Store(config)
         m.submodules.host = host = HostPort(config)
+        m.submodules.control_registers = registers = ControlRegisters(config.generation)
         m.submodules.reciprocal = reciprocal = Reciprocal()
         m.submodules.sync_bank = bank = SyncBank()
         m.submodules.completion_port = completion = CompletionPort()
@@ -102,6 +104,7 @@ class Engine(wiring.Component):
 
         op = sequencer.i.p
         instruction = control.instruction
+        pair = op.pair if config.traits.pairs else 0
         m.d.comb += [
             frontend.now.eq(now),
             # semaphores and events
@@ -126,6 +129,9 @@ class Engine(wiring.Component):
             completion.now.eq(now),
             # lane control
             instruction.handler.eq(op.handler),
+            instruction.operator.eq(op.operator),
+            instruction.pair.eq(pair),
+            instruction.src1_dtype.eq(op.src1.dtype),
             instruction.channels.eq(op.channels),
             instruction.dst_dtype.eq(op.dst.dtype),
             instruction.element_count.eq(op.element_count),
@@ -134,6 +140,7 @@ class Engine(wiring.Component):
             control.begin.eq(sequencer.begin),
             control.issue.eq(sequencer.issue),
             control.write.eq(store.write),
+            control.converters.eq(registers.control),
             control.host.eq(host.access),
             control.host_psum.eq(host.request.p.space == Space.PSUM),
             control.host_row.eq(host.request.p.row),
@@ -144,8 +151,14 @@ class Engine(wiring.Component):
             # store
             store.dst.eq(op.dst),
             store.channels.eq(op.channels),
+            store.pair.eq(pair),
             store.begin.eq(sequencer.begin),
             store.result.eq(control.result),
+            # control values
+            registers.word.eq(host.request.p.word),
+            registers.write.eq(host.access.write_control),
+            registers.data.eq(host.request.p.data[:32]),
+            host.control_value.eq(registers.value),
             # host
             host.reading.eq(control.reading),
             host.writing.eq(store.write.valid),

@@ -1,8 +1,4 @@
-"""What differs between the generations of the engine (isa_common.md 0.2, 1.7, 3.1, 3.2).
-
-Of the opcodes this engine executes, nothing else does: element types, operators, channel counts
-and quadrants are the same in all four.
-"""
+"""What differs between the generations of the engine (isa_common.md 0.2, 1.7, 3.1, 3.2, 5.7)."""
 
 from dataclasses import dataclass
 
@@ -31,16 +27,19 @@ class Traits:
         Some addresses lie in PSUM.
     register_form_is_strict : bool
         Bits 28:24 of an address word that names a register must be zero.
+    pairs : bool
+        There are opcodes that take two elements of BFLOAT16 a clock.
     """
 
     sbuf_stride_bits: int = 18
     sbuf_active_bytes: int
     has_psum: bool = True
     register_form_is_strict: bool = False
+    pairs: bool = False
 
 
 TRAITS: dict[Generation, Traits] = {
-    Generation.SUNDA: Traits(sbuf_active_bytes=0x30000, register_form_is_strict=True),
+    Generation.SUNDA: Traits(sbuf_active_bytes=0x30000, register_form_is_strict=True, pairs=True),
     Generation.CAYMAN: Traits(sbuf_active_bytes=0x38000),
     Generation.MARIANA: Traits(sbuf_active_bytes=0x40000),
     # The SBUF window covers the base of PSUM, which is empty.

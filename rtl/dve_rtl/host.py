@@ -1,8 +1,8 @@
 """Host port: a word of every lane of a partition row at a time, beside the running engine.
 
 The element path never waits for the host: SBUF and PSUM are accessed in clocks in which the lanes
-do not use the port, lane state and Parameter RAM between instructions. A host access that races
-with an instruction on the same bytes is ordered by nothing; use completions.
+do not use the port, lane state, Parameter RAM and control values between instructions. A host
+access that races with an instruction on the same bytes is ordered by nothing; use completions.
 """
 
 from amaranth import *
@@ -10,16 +10,17 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from dve_rtl.config import WORD_BYTES, EngineConfig
-from dve_rtl.lane import HostField
+from dve_rtl.lane_orders import HostField
 
 
-class Space(enum.Enum, shape=2):
+class Space(enum.Enum, shape=3):
     """What a host request addresses."""
 
     SBUF = 0
     PSUM = 1
     STATE = 2
     PARAMETER_RAM = 3
+    CONTROL = 4
 
 
 def request_layout(config: EngineConfig) -> data.StructLayout:
@@ -28,8 +29,9 @@ def request_layout(config: EngineConfig) -> data.StructLayout:
     ``data`` and ``byte_enable`` hold one 64-bit word for each lane, lane 0 lowest. For SBUF and
     PSUM, ``row`` is partition // lanes and ``word`` the byte in partition // 8. For STATE, ``row``
     is channel // lanes, ``word`` the field in the order N, mean, A, B, C, and a lane is written if
-    its lowest byte is enabled. For PARAMETER_RAM, ``word`` is the entry, in lane 0's data. State
-    and parameters are 32 bits, in the low half of the word.
+    its lowest byte is enabled. For PARAMETER_RAM, ``word`` is the entry, in lane 0's data; for
+    CONTROL, it is the control value (see ``convert/registers.py``), in lane 0's data as well. All
+    but memories have 32 bits, in the low half of the word.
     """
     return data.StructLayout(
         {
@@ -56,6 +58,7 @@ class HostAccess(data.Struct):
     write_n: 1
     write_entry: 1
     entry_read: 1
+    write_control: 1
     field: HostField  # of the read begun in the clock before
 
 
@@ -76,6 +79,8 @@ class HostPort(wiring.Component):
         One for each read.
     words : In(64 * lanes)
         ``host_word`` of every lane.
+    control_value : In(32)
+        The control value that the request names.
     reading, writing : In(1)
         The lanes use read port 0, or the write port, in this clock.
     idle : In(1)
@@ -98,6 +103,7 @@ class HostPort(wiring.Component):
                 "request": In(stream.Signature(request_layout(config))),
                 "response": Out(stream.Signature(64 * config.lanes)),
                 "words": In(64 * config.lanes),
+                "control_value": In(32),
                 "reading": In(1),
                 "writing": In(1),
                 "idle": In(1),
@@ -116,6 +122,8 @@ class HostPort(wiring.Component):
         request, access = self.request, self.access
         in_memory = (request.p.space == Space.SBUF) | (request.p.space == Space.PSUM)
         fetching = Signal()  # a read was begun in the clock before
+        of_lanes = Signal()  # it reads the lanes, else the control value
+        control_value = Signal(32)
         field = Signal(HostField)
         enabled = Cat(request.p.byte_enable[WORD_BYTES * i] for i in range(self.config.lanes))
         m.d.comb += [self.lane_enable.eq(enabled), access.field.eq(field)]
@@ -124,11 +132,15 @@ class HostPort(wiring.Component):
         with m.If(self.response.ready):
             m.d.sync += self.response.valid.eq(0)
         with m.If(fetching):
-            m.d.sync += [self.response.p.eq(self.words), self.response.valid.eq(1)]
-        m.d.sync += fetching.eq(begin_read)
+            m.d.sync += [
+                self.response.p.eq(Mux(of_lanes, self.words, control_value)),
+                self.response.valid.eq(1),
+            ]
+        m.d.sync += [fetching.eq(begin_read), control_value.eq(self.control_value)]
         can_read = ~fetching & (~self.response.valid | self.response.ready)
 
         with m.If(begin_read):
+            m.d.sync += of_lanes.eq(request.p.space != Space.CONTROL)
             with m.Switch(request.p.space):
                 with m.Case(Space.SBUF):
                     m.d.sync += field.eq(HostField.SBUF)
@@ -190,18 +202,21 @@ class HostPort(wiring.Component):
         return m
 
     def _state_access(self, m, can_read, begin_read):
-        """Lane state and Parameter RAM, between instructions."""
+        """Lane state, Parameter RAM and control values, between instructions."""
         request, access = self.request, self.access
         parameter = request.p.space == Space.PARAMETER_RAM
+        control = request.p.space == Space.CONTROL
         with m.If(~request.p.write):
             m.d.comb += [
                 begin_read.eq(can_read),
                 request.ready.eq(can_read),
-                access.state_read.eq(can_read & ~parameter),
+                access.state_read.eq(can_read & ~parameter & ~control),
                 access.entry_read.eq(can_read & parameter),
             ]
         with m.Elif(parameter):
             m.d.comb += [access.write_entry.eq(1), request.ready.eq(1)]
+        with m.Elif(control):
+            m.d.comb += [access.write_control.eq(1), request.ready.eq(1)]
         with m.Elif(request.p.word == HostField.N.value):
             m.next = "COUNT"
         with m.Else():

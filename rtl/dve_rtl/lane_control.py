@@ -3,10 +3,13 @@
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from dve_golden.isa.enums import Dtype
 
 from dve_rtl.config import EngineConfig
+from dve_rtl.convert.control import ConverterControl
 from dve_rtl.host import HostAccess
-from dve_rtl.lane import (
+from dve_rtl.lane_decode import OperatorDecode
+from dve_rtl.lane_orders import (
     LOAD_LATENCY,
     LaneProgram,
     Result,
@@ -15,6 +18,7 @@ from dve_rtl.lane import (
     sbuf_address_bits,
 )
 from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PARAMETERS, PREPARE, Schedule
+from dve_rtl.memory.element import log2_bytes
 from dve_rtl.memory.store import MemoryWrite, active_lanes
 from dve_rtl.payloads import DTYPE, Handler, Issue, SlotKind
 
@@ -38,7 +42,10 @@ class Instruction(data.Struct):
     """What is the same for all slots of an instruction."""
 
     handler: Handler
+    operator: 6
+    pair: 1
     channels: 8
+    src1_dtype: DTYPE
     dst_dtype: DTYPE
     element_count: 32
     recip_value: 32
@@ -60,6 +67,8 @@ class LaneControl(wiring.Component):
         Slot of this clock.
     write : In(MemoryWrite)
         The store's memory write.
+    converters : In(ConverterControl)
+        Control values; constant while an instruction executes.
     host : In(HostAccess), host_psum, host_row, host_word, host_entry, host_n, host_recip
         The host's access.
     element : In(32), sums_valid : In(1)
@@ -84,6 +93,7 @@ class LaneControl(wiring.Component):
                 "begin": In(1),
                 "issue": In(Issue),
                 "write": In(MemoryWrite),
+                "converters": In(ConverterControl),
                 "host": In(HostAccess),
                 "host_psum": In(1),
                 "host_row": In(7),
@@ -105,37 +115,69 @@ class LaneControl(wiring.Component):
         m = Module()
         config, schedule, control = self.config, self.schedule, self.control
         arrival = LOAD_LATENCY + config.widen_latency
-        back_prop = Signal()
-        m.d.comb += [
-            back_prop.eq(self.instruction.handler == Handler.BACK_PROP),
-            control.program.eq(Mux(back_prop, LaneProgram.BACK_PROP, LaneProgram.GRAD_ACCUMULATE)),
-            # The host asks for the lane state, whatever the last instruction was.
-            control.immediates.eq(~back_prop & ~self.host.state_read),
-        ]
+        back_prop_at = arrival + schedule.result(BACK_PROP)
+        self._constants(m)
 
         slots = [self.issue.slot]
-        for clock in range(arrival + schedule.result):
+        for clock in range(back_prop_at):
             slot = Signal(slots[0].shape(), name=f"slot_{clock + 1}")
             m.d.sync += slot.eq(slots[-1])
             slots.append(slot)
 
         self._addresses(m)
-        self._parameter_reads(m, slots, arrival, back_prop)
+        self._parameter_reads(m, slots, arrival)
         self._parameter_writes(m, slots[arrival])
         self._entries(m, slots[arrival])
 
         summing = slots[arrival + schedule.start(GRAD_ACCUMULATE, "acc0")]
         multiplying = slots[arrival + schedule.start(PREPARE, "mul2")]
-        resulting = slots[arrival + schedule.result]
+        prepared = slots[back_prop_at]
         m.d.comb += [
-            control.sum_valid.eq(~back_prop & (summing.kind == SlotKind.ELEMENT)),
+            control.sum_valid.eq(
+                (control.program == LaneProgram.GRAD_ACCUMULATE)
+                & (summing.kind == SlotKind.ELEMENT)
+            ),
             control.sum_last.eq(summing.last),
             control.prepare.eq(multiplying.kind == SlotKind.PREPARE),
-            control.write_prefactor.eq(resulting.kind == SlotKind.PREPARE),
-            control.prefactor_group.eq(resulting.group),
+            control.write_prefactor.eq(prepared.kind == SlotKind.PREPARE),
+            control.prefactor_group.eq(prepared.group),
         ]
-        self._results(m, back_prop & (resulting.kind == SlotKind.ELEMENT), back_prop)
+        self._results(m, slots, arrival)
         return m
+
+    def _constants(self, m):
+        """What stays while an instruction executes."""
+        control, instruction = self.control, self.instruction
+        m.submodules.decode = self._decode = decode = OperatorDecode()
+        m.d.comb += [
+            decode.handler.eq(instruction.handler),
+            decode.operator.eq(instruction.operator),
+            decode.dtype.eq(instruction.dst_dtype),
+            control.converters.eq(self.converters),
+            control.operator.eq(decode.control),
+            control.pair.eq(instruction.pair),
+        ]
+        with m.Switch(instruction.handler):
+            with m.Case(Handler.BACK_PROP):
+                m.d.comb += control.program.eq(LaneProgram.BACK_PROP)
+            with m.Case(Handler.TENSOR_TENSOR):
+                m.d.comb += control.program.eq(LaneProgram.TENSOR_TENSOR)
+            with m.Case(Handler.BITVEC):
+                m.d.comb += control.raw.eq(1)
+            with m.Case(Handler.COPY_PREDICATED):
+                m.d.comb += [control.raw.eq(1), control.predicated.eq(1)]
+            with m.Case(Handler.CAST_PREDICATED):
+                m.d.comb += [
+                    control.program.eq(LaneProgram.TENSOR_TENSOR),
+                    # Without a conversion the bits pass as they are (isa_common.md 5.5).
+                    control.raw.eq(instruction.src1_dtype == instruction.dst_dtype),
+                    control.predicated.eq(1),
+                ]
+        m.d.comb += control.immediates.eq(
+            (control.program == LaneProgram.GRAD_ACCUMULATE)
+            # The host asks for the lane state, whatever the last instruction was.
+            & ~self.host.state_read
+        )
 
     def _addresses(self, m):
         """Memory reads and writes: the slot's and the store's, or the host's in their absence."""
@@ -163,16 +205,17 @@ class LaneControl(wiring.Component):
             (read0, control.load0, control.widen0),
             (read1, control.load1, control.widen1),
         ):
+            # The two elements of a pair are loaded as one of four bytes.
             m.d.sync += [
                 load.psum.eq(read.psum),
                 load.byte.eq(read.offset[:3]),
-                load.dtype.eq(read.dtype),
-                widen.eq(load.dtype),
+                load.dtype.eq(Mux(self.instruction.pair, Dtype.UINT32, read.dtype)),
+                widen.eq(Mux(self.instruction.pair, Dtype.BF16, load.dtype)),
             ]
 
         write = self.write
         m.d.comb += [
-            control.store_dtype.eq(self.instruction.dst_dtype),
+            control.store_log2_bytes.eq(log2_bytes(self.instruction.dst_dtype)),
             control.store_byte.eq(write.offset[:3]),
             control.store_from_host.eq(host.memory_write),
             control.host_field.eq(host.field),
@@ -200,7 +243,7 @@ class LaneControl(wiring.Component):
         word_bits = psum_address_bits(self.config) - self.config.group_bits
         return Cat(word[:word_bits], row[: self.config.group_bits])
 
-    def _parameter_reads(self, m, slots, arrival, back_prop):
+    def _parameter_reads(self, m, slots, arrival):
         """Every parameter is asked for so that it is there when its unit works."""
         for name in PARAMETERS:
             taps = {}
@@ -211,6 +254,7 @@ class LaneControl(wiring.Component):
                         taps[program is GRAD_ACCUMULATE] = slots[clock - PARAMETER_LATENCY[name]]
             target = getattr(self.control.groups, name)
             if len(taps) == 2:
+                back_prop = self.control.program == LaneProgram.BACK_PROP
                 m.d.comb += target.eq(Mux(back_prop, taps[False].group, taps[True].group))
             else:
                 (slot,) = taps.values()
@@ -260,20 +304,39 @@ class LaneControl(wiring.Component):
             control.entry_read.eq(host.entry_read),
         ]
 
-    def _results(self, m, element, back_prop):
+    def _results(self, m, slots, arrival):
         """Results one per clock: elements as they come, the three sums one after the other."""
-        control = self.control
+        control, schedule = self.control, self.schedule
         sums = (Result.SUM0, Result.SUM1, Result.SUM2)
         pending = Signal(len(sums))
         m.d.sync += pending.eq(Cat(self.sums_valid, pending[:-1]))
+
+        # A raw result is written `bitvec_latency` after its element was loaded; the store hears of
+        # every result `narrow_latency` before its write.
+        raw = LOAD_LATENCY + schedule.bitvec_latency - self.config.narrow_latency
+        element = Signal()
+        with m.If(control.raw):
+            m.d.comb += element.eq(slots[raw].kind == SlotKind.ELEMENT)
+        with m.Else():
+            with m.Switch(control.program):
+                for code, program in (
+                    (LaneProgram.BACK_PROP, BACK_PROP),
+                    (LaneProgram.TENSOR_TENSOR, schedule.tensor_tensor),
+                ):
+                    with m.Case(code):
+                        slot = slots[arrival + schedule.result(program)]
+                        m.d.comb += element.eq(slot.kind == SlotKind.ELEMENT)
         m.d.comb += [
             self.result.eq(element | pending.any()),
             control.narrow.eq(self.instruction.dst_dtype),
-            control.result.eq(Result.ELEMENT),
+            control.result.eq(self._decode.result),
         ]
-        for position, which in enumerate(sums):
-            with m.If(pending[position] & ~back_prop):
-                m.d.comb += control.result.eq(which)
+        with m.If(control.program == LaneProgram.BACK_PROP):
+            m.d.comb += control.result.eq(Result.BACK_PROP)
+        with m.If(control.program == LaneProgram.GRAD_ACCUMULATE):
+            for position, which in enumerate(sums):
+                with m.If(pending[position]):
+                    m.d.comb += control.result.eq(which)
 
 
 def _is(kind, kinds):

@@ -1,25 +1,40 @@
-"""What the seven fp32 units of a lane do for each opcode, as data, and when.
+"""What the units of a lane do for each opcode, as data, and when.
 
 The tables below are the datapath: one row per unit, saying what it takes. Everything else about
 the datapath (operand multiplexers, delay lines, the clock in which each unit works) is derived
 from them, so that a new opcode is a new table and nothing else.
 
-Sources: batchnorm.md section 8 (GRAD_ACCUMULATE) and section 9 (BACK_PROP, PREPARE).
+Sources: batchnorm.md section 8 (GRAD_ACCUMULATE) and section 9 (BACK_PROP, PREPARE);
+isa_common.md 5.4, 5.5 and 5.7 (TENSOR_TENSOR).
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
+from dve_golden.isa.operators import AluOp
+
+from dve_rtl.alu import arith, bitvec
 from dve_rtl.config import EngineConfig
 
 MULTIPLIERS = ("mul0", "mul1", "mul2")
 ADDERS = ("sub", "acc0", "acc1", "acc2")
 UNITS = MULTIPLIERS + ADDERS
+"""The fp32 units, which round."""
+
+ARITH = "arith"
+"""The unit of all operators that do not round (``alu/arith.py``)."""
+
 ACCUMULATORS = ("acc0", "acc1", "acc2")
 """Adders that can also sum a stream; their operand register adds one clock of latency."""
 
 STREAMS = ("src0", "src1")
 """Widened elements of the two sources."""
+
+FACTOR = "factor"
+"""The widened element of source 1; of source 0 for SQUARE."""
+
+SECOND_STREAMS = ("second0", "second1")
+"""Second elements of a pair, widened."""
 
 PARAMETERS = ("mean", "scale", "n", "b", "a", "recip", "prefactor")
 """Per-channel values, read from the lane state when their unit works.
@@ -34,6 +49,8 @@ class Action(Enum):
     MULTIPLY = "a * b"
     SUBTRACT = "a - b"
     SUM = "fold of a over the pass"
+    ADD = "a + b or a - b"
+    CHOOSE = "operator of a, b"
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,28 @@ PREPARE: Program = {
 
 RESULT_OF_BACK_PROP = "mul2"
 
+TENSOR_TENSOR: Program = {
+    "sub": Step(Action.ADD, "src0", "src1"),
+    "mul0": Step(Action.MULTIPLY, "src0", FACTOR),
+    ARITH: Step(Action.CHOOSE, "src0", "src1"),
+}
+"""All at once: the operator says whose result counts. CAST_PREDICATED passes src1 through arith."""
+
+SECOND_OF_PAIR: Program = {
+    "acc0": Step(Action.ADD, *SECOND_STREAMS),
+    "mul1": Step(Action.MULTIPLY, *SECOND_STREAMS),
+}
+"""Beside TENSOR_TENSOR where the generation has pairs; other units are the first elements'."""
+
+RESULT_OF_OPERATOR = {
+    AluOp.ADD: "sub",
+    AluOp.SUBTRACT: "sub",
+    AluOp.ABSOLUTE_DIFF: "sub",
+    AluOp.MULT: "mul0",
+    AluOp.SQUARE: "mul0",
+} | dict.fromkeys(arith.OPERATORS, ARITH)
+"""The unit of TENSOR_TENSOR whose result counts."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -89,8 +128,21 @@ class Schedule:
 
     config: EngineConfig
 
+    @property
+    def tensor_tensor(self) -> Program:
+        """TENSOR_TENSOR with all units that it uses in this generation."""
+        return TENSOR_TENSOR | (SECOND_OF_PAIR if self.config.traits.pairs else {})
+
+    @property
+    def bitvec_latency(self) -> int:
+        """Clocks of the bit-vector unit, which works beside the narrowing converter."""
+        return min(self.config.narrow_latency, len(bitvec.STAGES))
+
     def latency(self, unit: str) -> int:
         """Clocks from operands to result."""
+        if unit == ARITH:
+            # No deeper than it need be, nor than the units beside it.
+            return min(len(arith.STAGES), max(self.config.mul_latency, self.config.add_latency))
         if unit in MULTIPLIERS:
             return self.config.mul_latency
         return self.config.add_latency + (1 if unit in ACCUMULATORS else 0)
@@ -119,7 +171,6 @@ class Schedule:
         """Clocks for which an operand waits for its unit."""
         return self.start(program, unit) - self.ready(program, source)
 
-    @property
-    def result(self) -> int:
-        """Clock in which BACK_PROP's result is there."""
-        return self.ready(BACK_PROP, RESULT_OF_BACK_PROP)
+    def result(self, program: Program) -> int:
+        """Clock in which the program's last result is there; others wait for it."""
+        return max(self.ready(program, unit) for unit in program)

@@ -60,6 +60,12 @@ PASSES: dict[Handler, PassTable] = {
         takes_count=True,
     ),
     Handler.LOAD_PARAMETER_RAM: PassTable(lead=(), elements=(SlotKind.LOAD_ENTRY,)),
+} | {
+    handler: PassTable(lead=(), elements=(SlotKind.ELEMENT,))
+    for handler in (
+        *(Handler.TENSOR_TENSOR, Handler.BITVEC),
+        *(Handler.COPY_PREDICATED, Handler.CAST_PREDICATED),
+    )
 }
 
 
@@ -77,7 +83,8 @@ class Sequencer(wiring.Component):
 
     Initiation interval 1 slot. The first slot of an instruction is issued two clocks after
     ``begin`` (later for a parameter load, which waits for the reciprocal of N). In GradAccumulate
-    and BackProp at least ``pass_gap(config)`` clocks lie between the elements of two passes.
+    and BackProp at least ``pass_gap(config)`` clocks lie between the elements of two passes; a pass
+    without a lead follows in the next clock.
 
     Parameters
     ----------
@@ -155,6 +162,8 @@ class Sequencer(wiring.Component):
                 walker.load.eq(self.begin),
                 walker.step.eq(moves),
             ]
+            if self.config.traits.pairs:
+                m.d.comb += walker.pair.eq(op.pair)
 
         issue = Signal(Issue)
         m.d.sync += self.issue.eq(issue)
@@ -229,7 +238,8 @@ class Sequencer(wiring.Component):
                     self._element_kind(m, op, element, kind)
                     with m.If(walker0.last):
                         m.d.sync += [group.eq(group + 1), lead.eq(0), element.eq(0)]
-                        m.next = "LEAD"
+                        with m.If(has_lead):
+                            m.next = "LEAD"
                     with m.If(issue.slot.final):
                         m.next = "DRAIN"
             with m.State("DRAIN"):

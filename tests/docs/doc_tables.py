@@ -45,13 +45,14 @@ from dve_rtl.config import PRESETS, EngineConfig
 from dve_rtl.fp32.accumulator import min_period
 from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE
 from dve_rtl.frontend.validate import LATENCY as VALIDATE_CLOCKS
-from dve_rtl.lane import LOAD_LATENCY
+from dve_rtl.lane_orders import LOAD_LATENCY
 from dve_rtl.lane_program import (
     ACCUMULATORS,
     BACK_PROP,
     GRAD_ACCUMULATE,
     PARAMETERS,
     PREPARE,
+    TENSOR_TENSOR,
     Action,
     Program,
     Schedule,
@@ -346,9 +347,23 @@ def grad_accumulate_tail(config: EngineConfig) -> int:
     return arrival + accumulate + fold_clocks(config) + SUMS + config.narrow_latency
 
 
-def back_prop_tail(config: EngineConfig) -> int:
+def _tail(config: EngineConfig, program: Program) -> int:
     """From an address at the memories to the write of its result."""
-    return LOAD_LATENCY + config.widen_latency + Schedule(config).result + config.narrow_latency
+    result = Schedule(config).result(program)
+    return LOAD_LATENCY + config.widen_latency + result + config.narrow_latency
+
+
+def back_prop_tail(config: EngineConfig) -> int:
+    return _tail(config, BACK_PROP)
+
+
+def tensor_tensor_tail(config: EngineConfig) -> int:
+    return _tail(config, Schedule(config).tensor_tensor)
+
+
+def raw_tail(config: EngineConfig) -> int:
+    """The same where nothing is converted."""
+    return LOAD_LATENCY + Schedule(config).bitvec_latency
 
 
 def param_load_tail(config: EngineConfig) -> int:
@@ -380,6 +395,10 @@ def latencies() -> str:
     def sub(config: EngineConfig) -> int:
         return Schedule(config).start(GRAD_ACCUMULATE, "acc0")
 
+    def tensor_tensor_result(config: EngineConfig) -> int:
+        schedule = Schedule(config)
+        return schedule.result(schedule.tensor_tensor)
+
     stages: dict[str, Callable[[EngineConfig], object]] = {
         "gather: last beat to record": lambda c: GATHER_CLOCKS,
         "decode and validate: record to operation": lambda c: VALIDATE_CLOCKS,
@@ -392,29 +411,45 @@ def latencies() -> str:
         "accumulator as an adder": lambda c: c.add_latency + 1,
         "GradAccum: widened element to accumulators": sub,
         "GradAccum: fold, last element to sum": fold_clocks,
-        "BackProp: widened element to result": lambda c: Schedule(c).result,
+        "BackProp: widened element to result": lambda c: Schedule(c).result(BACK_PROP),
+        "TENSOR_TENSOR: widened element to result": tensor_tensor_result,
         "narrow; the write is in its last clock": lambda c: c.narrow_latency,
+        "BITVEC, exact copy: element to write": lambda c: Schedule(c).bitvec_latency,
         "completion: last write to stream": lambda c: COMPLETION_CLOCKS,
         "gap between two passes": pass_gap,
         "fewest clocks between two first elements": lambda c: min_period(c.add_latency),
         "serial BackProp: element to next element": lambda c: back_prop_tail(c) + 1,
+        "serial TENSOR_TENSOR: element to next element": lambda c: tensor_tensor_tail(c) + 1,
+        "serial BITVEC: element to next element": lambda c: raw_tail(c) + 1,
     }
     rows = [(name, *(clocks(c) for c in PRESETS.values())) for name, clocks in stages.items()]
     return table(("stage, in clocks", *PRESETS), rows)
 
 
+FORMULAS = {
+    Action.MULTIPLY: "{a} * {b}",
+    Action.SUBTRACT: "{a} - {b}",
+    Action.ADD: "{a} + {b}, or -",
+    Action.SUM: "fold of {a}",
+    Action.CHOOSE: "{a} or {b}, or a truth value",
+}
+
+
 def _formula(program: Program, unit: str) -> str:
     step = program[unit]
-    if step.action is Action.SUM:
-        return f"fold of {step.a}"
-    return f"{step.a} {'*' if step.action is Action.MULTIPLY else '-'} {step.b}"
+    return FORMULAS[step.action].format(a=step.a, b=step.b)
 
 
 def lane_programs() -> str:
     """Which unit takes what in which clock, at the latencies of ``sim``."""
     schedule = Schedule(SIM)
     text = ""
-    programs = {"GRAD_ACCUMULATE": GRAD_ACCUMULATE, "BACK_PROP": BACK_PROP, "PREPARE": PREPARE}
+    programs = {
+        "GRAD_ACCUMULATE": GRAD_ACCUMULATE,
+        "BACK_PROP": BACK_PROP,
+        "PREPARE": PREPARE,
+        "TENSOR_TENSOR": TENSOR_TENSOR,
+    }
     for name, program in programs.items():
         rows = []
         for unit, step in program.items():
@@ -487,12 +522,16 @@ def cycle_counts() -> str:
     apply = overhead(SIM, back_prop_tail(SIM))
     load = overhead(SIM, param_load_tail(SIM), RECIPROCAL_CLOCKS + 1)
     entries = overhead(SIM, param_load_tail(SIM))
+    operator = overhead(SIM, tensor_tensor_tail(SIM))
+    raw = overhead(SIM, raw_tail(SIM))
     counts = cycles(SIM, groups=2, elements=2048)
-    passes = f"groups x (n + {gap})"
+    passes, groups = f"groups x (n + {gap})", "groups x n"
     rows = [
         ("0x63, 0x94", f"{passes} + {accumulate}", f"{passes} + {accumulate + first}"),
         ("0x65, not serial", f"{passes} + {apply}", f"{passes} + {apply + first}"),
         ("0x64, 0x8e", f"groups x 4 + {load}", f"groups x 4 + {load + first}"),
+        ("0x41, 0x99, not serial", f"{groups} + {operator}", f"{groups} + {operator + first}"),
+        ("0x51, 0x72, not serial", f"{groups} + {raw}", f"{groups} + {raw + first}"),
         ("0x66", f"entries + {entries}", f"entries + {entries + first}"),
     ]
     text = table(("instruction", "behind another", "into an idle engine"), rows)

@@ -6,7 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 from dve_rtl.config import EngineConfig
 from dve_rtl.host import HostPort, Space
-from dve_rtl.lane import HostField
+from dve_rtl.lane_orders import HostField
 
 LANES = 4
 CONFIG = EngineConfig(lanes=LANES)

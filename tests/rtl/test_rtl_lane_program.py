@@ -54,4 +54,4 @@ def test_sums_appear_together(config):
 def test_latency_of_the_simulation_preset():
     # BackProp's longest chain: mul, sub, sub, mul; the two subtracters are accumulators, which
     # have one operand register each: 2 + (3 + 1) + (3 + 1) + 2.
-    assert Schedule(PRESETS["sim"]).result == 12
+    assert Schedule(PRESETS["sim"]).result(BACK_PROP) == 12

@@ -51,8 +51,8 @@ class Store(wiring.Component):
 
     Members
     -------
-    dst : In(Walk), channels : In(8)
-        Destination; constant while an instruction executes.
+    dst : In(Walk), channels : In(8), pair : In(1)
+        Destination, and whether a result is two elements; constant while an instruction executes.
     begin : In(1)
         An instruction begins.
     result : In(1)
@@ -69,6 +69,7 @@ class Store(wiring.Component):
             {
                 "dst": In(Walk),
                 "channels": In(8),
+                "pair": In(1),
                 "begin": In(1),
                 "result": In(1),
                 "write": Out(MemoryWrite),
@@ -92,6 +93,7 @@ class Store(wiring.Component):
             walker.walk.eq(self.dst),
             walker.load.eq(self.begin),
             walker.step.eq(valid),
+            walker.pair.eq(self.pair),
             self.write.offset.eq(walker.offset),
             self.write.row.eq(row_of(config, self.dst.start.quadrant, group)),
             self.write.psum.eq(self.dst.start.psum),

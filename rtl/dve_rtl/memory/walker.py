@@ -26,6 +26,8 @@ class Walker(wiring.Component):
         Go to the first element.
     step : In(1)
         Go to the next element.
+    pair : In(1)
+        Go in pairs of adjacent elements instead: the innermost count is even and its step 1.
     offset : Out(19)
         Byte in partition of the current element.
     last : Out(1)
@@ -35,6 +37,7 @@ class Walker(wiring.Component):
     walk: In(Walk)
     load: In(1)
     step: In(1)
+    pair: In(1)
     offset: Out(OFFSET)
     last: Out(1)
 
@@ -45,8 +48,12 @@ class Walker(wiring.Component):
         # run[d]: where the current run of dimension d began; run[0] is the current element.
         run = [Signal(OFFSET, name=f"run_{d}") for d in range(rank)]
         ends = [Signal(name=f"ends_{d}") for d in range(rank)]
+        counts = list(self.walk.count)
+        shifts = [log2_bytes(self.walk.dtype)] * rank
+        counts[0] = Mux(self.pair, counts[0] >> 1, counts[0])
+        shifts[0] = shifts[0] + self.pair
         for d in range(rank):
-            m.d.comb += ends[d].eq(index[d] + 1 == self.walk.count[d])
+            m.d.comb += ends[d].eq(index[d] + 1 == counts[d])
         m.d.comb += [self.offset.eq(run[0]), self.last.eq(Cat(ends).all())]
 
         with m.If(self.load | (self.step & self.last)):
@@ -55,7 +62,7 @@ class Walker(wiring.Component):
         for d in range(rank):
             moves = self.step & ~self.load & ~ends[d] & Cat(*ends[:d], Const(1)).all()
             target = Signal(OFFSET, name=f"target_{d}")
-            m.d.comb += target.eq(run[d] + (self.walk.step[d] << log2_bytes(self.walk.dtype)))
+            m.d.comb += target.eq(run[d] + (self.walk.step[d] << shifts[d]))
             with m.If(moves):
                 m.d.sync += index[d].eq(index[d] + 1)
                 m.d.sync += [index[inner].eq(0) for inner in range(d)]

@@ -1,0 +1,188 @@
+"""The units of a lane between widening and narrowing, with operands as the lane programs say."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from dve_rtl.alu.arith import Arith
+from dve_rtl.config import EngineConfig
+from dve_rtl.fp32.accumulator import Accumulator
+from dve_rtl.fp32.adder import Adder
+from dve_rtl.fp32.multiplier import Multiplier
+from dve_rtl.lane_orders import LaneProgram, Result, control_layout
+from dve_rtl.lane_program import (
+    ACCUMULATORS,
+    ADDERS,
+    ARITH,
+    BACK_PROP,
+    FACTOR,
+    GRAD_ACCUMULATE,
+    MULTIPLIERS,
+    PARAMETERS,
+    PREPARE,
+    RESULT_OF_BACK_PROP,
+    SECOND_STREAMS,
+    STREAMS,
+    UNITS,
+    Program,
+    Schedule,
+)
+
+
+class LaneUnits(wiring.Component):
+    """Seven fp32 units and the operators that do not round; one element per clock.
+
+    Parameters
+    ----------
+    config : EngineConfig
+
+    Members
+    -------
+    control : In(control_layout(config))
+    src0, src1 : In(32)
+        Widened elements.
+    second0, second1 : In(32)
+        Those of the second element of a pair; not used where the generation has no pairs.
+    mean, scale, n, b, a, recip, prefactor : In(32)
+        Parameters, each in the clock in which its unit works.
+    o, second : Out(32)
+        What ``control.result`` selects, of both elements of a pair; comes in clock R.
+    prefactor_value : Out(32)
+        Result of a prepare slot.
+    sums_valid : Out(1)
+        The sums of a pass are there in the next clock and stay for at least 8 more.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self.config = config
+        self.schedule = Schedule(config)
+        super().__init__(
+            {
+                "control": In(control_layout(config)),
+                **{name: In(32) for name in (*STREAMS, *SECOND_STREAMS, *PARAMETERS)},
+                "o": Out(32),
+                "second": Out(32),
+                "prefactor_value": Out(32),
+                "sums_valid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        control = self.control
+        units = {name: self._unit(name) for name in (*UNITS, ARITH)}
+        for name, unit in units.items():
+            m.submodules[name] = unit
+        factor = Mux(control.operator.square, self.src0, self.src1)
+        streams = {name: getattr(self, name) for name in (*STREAMS, *SECOND_STREAMS)}
+        results = {name: unit.o for name, unit in units.items()}
+        delayed = DelayLines(m, streams | {FACTOR: factor} | results)
+        self._operands(m, units, delayed)
+
+        for name in ADDERS:
+            subtracts = name not in self.schedule.tensor_tensor
+            m.d.comb += units[name].subtract.eq(subtracts | control.operator.subtract)
+        for name in ACCUMULATORS:
+            m.d.comb += [
+                units[name].accumulate.eq(control.program == LaneProgram.GRAD_ACCUMULATE),
+                units[name].valid.eq(control.sum_valid),
+                units[name].last.eq(control.sum_last),
+            ]
+        m.d.comb += [
+            units[ARITH].control.eq(control.operator.arith),
+            self.prefactor_value.eq(results[RESULT_OF_BACK_PROP]),
+            self.sums_valid.eq(units[ACCUMULATORS[0]].sum_valid),
+        ]
+        sums = {name: Signal(32, name=f"{name}_sum") for name in ACCUMULATORS}
+        with m.If(self.sums_valid):
+            m.d.sync += [sums[name].eq(units[name].sum) for name in ACCUMULATORS]
+
+        self._results(m, sums, results[RESULT_OF_BACK_PROP], delayed)
+        return m
+
+    def _unit(self, name: str) -> Multiplier | Accumulator | Adder | Arith:
+        config = self.config
+        if name in MULTIPLIERS:
+            return Multiplier(latency=config.mul_latency, target=config.target)
+        if name in ACCUMULATORS:
+            return Accumulator(adder_latency=config.add_latency)
+        if name == ARITH:
+            return Arith(latency=self.schedule.latency(ARITH))
+        return Adder(latency=config.add_latency)
+
+    def _operands(self, m: Module, units, delayed: "DelayLines") -> None:
+        control, schedule = self.control, self.schedule
+
+        def operand(program: Program, unit: str, source: str) -> Value:
+            if source in PARAMETERS:
+                return getattr(self, source)
+            return delayed(source, schedule.delay(program, unit, source))
+
+        for name, unit in units.items():
+            for port in ("a", "b"):
+                choices = []
+                for condition, program in (
+                    (control.program == LaneProgram.GRAD_ACCUMULATE, GRAD_ACCUMULATE),
+                    (control.prepare, PREPARE),
+                    (control.program == LaneProgram.TENSOR_TENSOR, schedule.tensor_tensor),
+                    (control.program == LaneProgram.BACK_PROP, BACK_PROP),
+                ):
+                    source = getattr(program[name], port) if name in program else None
+                    if source is not None:
+                        choices.append((condition, operand(program, name, source)))
+                m.d.comb += getattr(unit, port).eq(_select(choices))
+
+    def _results(self, m: Module, sums, back_prop, delayed: "DelayLines") -> None:
+        """What is narrowed; all units of TENSOR_TENSOR wait for the slowest one."""
+        schedule = self.schedule
+        program = schedule.tensor_tensor
+
+        def waited(unit: str) -> Value:
+            return delayed(unit, schedule.result(program) - schedule.ready(program, unit))
+
+        def difference(unit: str) -> Value:
+            value = waited(unit)
+            return Cat(value[:-1], value[-1] & ~self.control.operator.magnitude)
+
+        choices = {
+            Result.SUM0: sums["acc0"],
+            Result.SUM1: sums["acc1"],
+            Result.SUM2: sums["acc2"],
+            Result.BACK_PROP: back_prop,
+            Result.SUM: difference("sub"),
+            Result.PRODUCT: waited("mul0"),
+            Result.CHOICE: waited(ARITH),
+        }
+        with m.Switch(self.control.result):
+            for result, value in choices.items():
+                with m.Case(result):
+                    m.d.comb += self.o.eq(value)
+        if self.config.traits.pairs:
+            is_sum = self.control.result == Result.SUM
+            m.d.comb += self.second.eq(Mux(is_sum, waited("acc0"), waited("mul1")))
+
+
+class DelayLines:
+    """Registers that hold a value for some clocks, shared by all who ask for the same."""
+
+    def __init__(self, m: Module, sources: dict[str, Value]):
+        self._m = m
+        self._lines: dict[str, list[Value]] = {name: [v] for name, v in sources.items()}
+
+    def __call__(self, source: str, clocks: int) -> Value:
+        line = self._lines[source]
+        while len(line) <= clocks:
+            stage = Signal(line[0].shape(), name=f"{source}_after_{len(line)}")
+            self._m.d.sync += stage.eq(line[-1])
+            line.append(stage)
+        return line[clocks]
+
+
+def _select(choices: list[tuple[Value, Value]]) -> Value:
+    """The first choice whose condition holds; the last needs none."""
+    if not choices:
+        return Const(0, 32)
+    *conditional, (_, chosen) = choices
+    for condition, value in reversed(conditional):
+        chosen = Mux(condition, value, chosen)
+    return chosen
