@@ -131,9 +131,11 @@ def _check_required_operator(inspection: Inspection) -> None:
     """Check the operator byte of an opcode that leaves no choice (5.8)."""
     code, required = inspection.number("op"), REQUIRED_OPERATOR[inspection.opcode]
     if code != required:
-        near = partial(nearest.codes, "op", code, (required,))
-        name = f", {format_code(required, AluOp)}" if required else ""
-        rule = f"{int(required):#x}{name}: the opcode says it all"
+        # Zero is no operator here: the field is not used.
+        candidates = nearest.operators if required else nearest.codes
+        near = partial(candidates, "op", code, (required,))
+        name = format_code(required, AluOp) if required else "0"
+        rule = f"{name}: the opcode says it all"
         inspection.report(Reason.OPERATOR, "op", f"{code:#04x}", rule, near=near)
 
 

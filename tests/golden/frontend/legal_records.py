@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 from dve_golden.isa.codec import Fields, Value, encode
 from dve_golden.isa.enums import Dtype, Opcode
+from dve_golden.isa.generations import Generation, in_generation
+from dve_golden.isa.operators import AluOp
+from dve_golden.memory.address import Geometry
 
-FP32, BF16 = int(Dtype.FP32), int(Dtype.BF16)
+FP32, BF16, INT32 = int(Dtype.FP32), int(Dtype.BF16), int(Dtype.INT32)
 
 GRAD1 = Opcode.BATCH_NORM_GRAD_ACCUMULATE
 GRAD2 = Opcode.BATCH_NORM_GRAD_ACCUMULATE2
@@ -13,6 +16,13 @@ LOAD1 = Opcode.BATCH_NORM_PARAM_LOAD
 LOAD2 = Opcode.BATCH_NORM_PARAM_LOAD2
 BACK = Opcode.BATCH_NORM_BACK_PROP
 PRAM = Opcode.LOAD_PARAMETER_RAM
+ARITH = Opcode.TENSOR_TENSOR_ARITH_OP
+BITVEC = Opcode.TENSOR_TENSOR_BITVEC_OP
+COPY = Opcode.COPY_PREDICATED
+CAST = Opcode.CAST_PREDICATED
+ADD_BF16 = Opcode.TENSOR_TENSOR_ADD_BF16
+MULT_BF16 = Opcode.TENSOR_TENSOR_MULT_BF16
+SUB_BF16 = Opcode.TENSOR_TENSOR_SUB_BF16
 SYNC = Opcode.EVENT_SEMAPHORE
 NOP = Opcode.NOP
 
@@ -34,6 +44,24 @@ _GRAD: Fields = {
     "imm1": 0x304,
     "in0_in1_dtype.lo": FP32,
     "in0_in1_dtype.hi": FP32,
+}
+
+_TENSOR: Fields = {
+    "num_active_channels": 32,
+    "in0_in1_dtype.lo": FP32,
+    "in0_in1_dtype.hi": FP32,
+    "out_dtype": FP32,
+    **pattern("src0", 0x000, 6, 1, 1),
+    **pattern("src1", 0x100, 2, 3, 1),
+    **pattern("dst", 0x200, 1, 6, 1),
+}
+
+_PAIRS: Fields = {
+    **_TENSOR,
+    "in0_in1_dtype.lo": BF16,
+    "in0_in1_dtype.hi": BF16,
+    "src0.step_elem": (1, 2, 2),
+    "src1.step_elem": (1, 4, -2),
 }
 
 LEGAL: dict[Opcode, Fields] = {
@@ -64,15 +92,20 @@ LEGAL: dict[Opcode, Fields] = {
         "imm0_src": 1,
         "imm1_src": 1,
     },
-    BACK: {
-        "num_active_channels": 32,
-        "in0_in1_dtype.lo": FP32,
-        "in0_in1_dtype.hi": FP32,
-        "out_dtype": FP32,
-        **pattern("src0", 0x000, 6, 1, 1),
-        **pattern("src1", 0x100, 2, 3, 1),
-        **pattern("dst", 0x200, 1, 6, 1),
+    BACK: _TENSOR,
+    ARITH: {**_TENSOR, "op": int(AluOp.SUBTRACT)},
+    BITVEC: {
+        **_TENSOR,
+        "in0_in1_dtype.lo": INT32,
+        "in0_in1_dtype.hi": INT32,
+        "out_dtype": INT32,
+        "op": int(AluOp.BITWISE_XOR),
     },
+    COPY: {**_TENSOR, "in0_in1_dtype.lo": INT32},
+    CAST: {**_TENSOR, "in0_in1_dtype.lo": INT32},
+    ADD_BF16: {**_PAIRS, "op": int(AluOp.ADD)},
+    MULT_BF16: {**_PAIRS, "op": int(AluOp.MULT)},
+    SUB_BF16: {**_PAIRS, "op": int(AluOp.SUBTRACT)},
     PRAM: {"addr": 0x100, "first_entry": 1, "entry_count": 255, "dtype": FP32},
     SYNC: {},
     NOP: {},
@@ -82,3 +115,14 @@ LEGAL: dict[Opcode, Fields] = {
 def variant(opcode: Opcode, changes: Mapping[str, Value]) -> bytes:
     """The legal record of the opcode with some fields changed."""
     return encode(opcode, {**LEGAL[opcode], **changes})
+
+
+def generation_of(opcode: Opcode) -> Generation:
+    """A generation that knows the opcode: cayman if it does."""
+    known = (g for g in (Generation.CAYMAN, *Generation) if in_generation(opcode, g))
+    return next(known)
+
+
+def geometry_of(opcode: Opcode) -> Geometry:
+    """The default memories of such a generation."""
+    return Geometry(generation=generation_of(opcode))

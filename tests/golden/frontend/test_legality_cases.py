@@ -7,7 +7,25 @@ batchnorm.md 2 to 7. Memories: 64 KiB SBUF and 16 KiB PSUM per partition.
 import pytest
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.enums import Dtype, Opcode, Reason, UpdateMode, WaitMode
-from legal_records import BACK, GRAD1, GRAD2, LOAD1, LOAD2, NOP, PRAM, SYNC, variant
+from legal_records import (
+    ADD_BF16,
+    ARITH,
+    BACK,
+    BITVEC,
+    CAST,
+    COPY,
+    GRAD1,
+    GRAD2,
+    LOAD1,
+    LOAD2,
+    MULT_BF16,
+    NOP,
+    PRAM,
+    SUB_BF16,
+    SYNC,
+    geometry_of,
+    variant,
+)
 
 Q1, Q2, Q3 = 0x0080_0000, 0x0100_0000, 0x0180_0000  # SBUF quadrants
 PSUM = 0x0200_0000
@@ -35,7 +53,11 @@ def dtypes(field, legal, bits=8):
 
 SOURCES = {Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.INT32}
 FLOATS = {Dtype.FP32, Dtype.FP16, Dtype.BF16}
-RESULTS = FLOATS | {Dtype.FP32R}
+INTEGERS = {2, 3, 4, 5, 8, 9}
+PLAIN = {*range(2, 0xB), 0xD, 0xE, 0xF}
+RESULTS = PLAIN | {0xB}
+ARITHMETIC = {0x00, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0D, 0x0E, 0x0F, *range(0x12, 0x1A)}
+BIT_VECTOR = {0x00, 0x01, 0x02, 0x03, 0x0A, 0x0B, 0x0C, 0x10, 0x11}
 
 ALIGN, REGION, PART = Reason.ALIGNMENT, Reason.REGION, Reason.PARTITION
 ZERO, COUNT, PLACE = Reason.COUNT_ZERO, Reason.COUNT_MISMATCH, Reason.SOURCE_PLACEMENT
@@ -155,7 +177,7 @@ OFFSETS = {"src0.start_addr": 0x000, "src1.start_addr": 0x100, "dst.start_addr":
 
 
 def starts():
-    """Start partitions against channels, all the operands of 0x65 moved together."""
+    """Start partitions against channels, three operands moved together."""
     for base, channel_counts in (
         (0, {1: True, 32: True, 33: True, 64: True, 65: True, 128: True}),
         (Q1, {1: True, 32: True, 33: False, 128: False}),
@@ -259,6 +281,129 @@ def gradient_results(field):
     yield {field: Dtype.FP16, "dst.start_addr": 0xFFFE, "dst.step_elem": (-1,)}, []
 
 
+LO, HI, OUT = "in0_in1_dtype.lo", "in0_in1_dtype.hi", "out_dtype"
+
+
+def operators(legal):
+    """Every operator byte."""
+    for code in range(256):
+        yield {"op": code}, [] if code in legal else [(Reason.OPERATOR, "op")]
+
+
+def tensors():
+    """What all instructions of S3S3D3_TT share, with operands of four bytes."""
+    yield from channels()
+    yield from patterns("src0", 3, others=["src1.num_elem", "dst.num_elem"])
+    yield from patterns("src1", 3, others=["src1.num_elem"])
+    yield from patterns("dst", 3, others=["dst.num_elem"])
+    yield from starts()
+    yield from sources()
+    yield {"dst.start_addr": Q3}, []  # the destination may be in another quadrant
+    yield {"dst.start_addr": PSUM}, []
+    yield {"dst.num_elem": (3, 2, 1)}, []
+    yield {"dst.num_elem": (5, 1, 1)}, [(COUNT, "dst.num_elem")]
+    yield {"src1.num_elem": (5, 1, 1)}, [(COUNT, "src1.num_elem")]
+    yield {"src0.num_elem": (5, 1, 1)}, [(COUNT, "src1.num_elem"), (COUNT, "dst.num_elem")]
+    # Without src0 there is nothing to compare the others with.
+    silent = {"src0.start_addr": 0x4000_0000, "dst.num_elem": (5, 1, 1)}
+    yield silent, [(MODE, "src0.start_addr")]
+
+
+def converted():
+    """Any types, converted: 0x41 and 0x65."""
+    yield from dtypes(LO, PLAIN, bits=4)
+    yield from dtypes(HI, PLAIN, bits=4)
+    yield from dtypes(OUT, RESULTS)
+    yield {OUT: Dtype.FP32R, "dst.start_addr": PSUM}, []
+    yield {OUT: Dtype.UINT32, "dst.start_addr": PSUM}, []
+    for small in (Dtype.BF16, Dtype.INT16, Dtype.UINT8, Dtype.FP8_EXP4):
+        yield {OUT: small, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]
+    yield {LO: Dtype.FP8_EXP3, "src0.start_addr": 0x203}, []
+    yield {HI: Dtype.UINT16, "src1.start_addr": 0x203}, [(ALIGN, "src1.start_addr")]
+    yield {LO: Dtype.INT8, "src0.start_addr": 0xFFFA}, []
+    yield {LO: Dtype.INT8, "src0.start_addr": 0xFFFB}, [(WALK, "src0.start_addr")]
+
+
+def raw_types():
+    """0x51: integers, and all of them the same; the legal record has INT32."""
+    for code in range(256):
+        if code < 16:
+            here = [] if code == Dtype.INT32 else [(Reason.DTYPE, LO)]
+            yield {LO: code}, here
+            yield {HI: code}, [(Reason.DTYPE, HI) for _ in here]
+            together = {LO: code, HI: code, OUT: code}
+            illegal = [(Reason.DTYPE, field) for field in (LO, HI, OUT)]
+            yield together, [] if code in INTEGERS else illegal
+        differing = [(Reason.DTYPE, LO), (Reason.DTYPE, HI)]
+        if code == Dtype.INT32:
+            differing = []
+        yield {OUT: code}, differing if code in INTEGERS else [(Reason.DTYPE, OUT)]
+
+
+def moved_types():
+    """0x72: data of the type of the result; the legal record has FP32."""
+    for code in range(256):
+        if code < 16:
+            yield {HI: code}, [] if code == Dtype.FP32 else [(Reason.DTYPE, HI)]
+            illegal = [(Reason.DTYPE, HI), (Reason.DTYPE, OUT)]
+            yield {HI: code, OUT: code}, [] if code in PLAIN else illegal
+        where = HI if code in PLAIN else OUT
+        yield {OUT: code}, [] if code == Dtype.FP32 else [(Reason.DTYPE, where)]
+
+
+def pairs(name):
+    """Sources of the bf16 opcodes, read two at a time."""
+    address, step, count = f"{name}.start_addr", f"{name}.step_elem", f"{name}.num_elem"
+    yield {address: 0x204}, []
+    for offset in (1, 2, 3):  # judged as elements of four bytes
+        yield {address: 0x200 + offset}, [(ALIGN, address)]
+    yield {address: PSUM + 4}, []
+    yield {address: PSUM + 6}, [(ALIGN, address)]
+    yield {address: R | 1}, []
+    yield {address: R | 2}, [(ALIGN, address)]
+    for first in (0, 2, -1, 3):
+        yield {address: 0x400, step: (first, 2, 2)}, [(ALIGN, step)]
+    yield {step: (1, 0, 0)}, []
+    yield {address: 0x400, step: (1, -4, 32766)}, []
+    # Also where the count is 1, as the outermost is here.
+    yield {step: (1, 2, 1)}, [(ALIGN, step)]
+    yield {step: (1, 3, 2)}, [(ALIGN, step)]
+    yield {address: 0x400, step: (1, -1, -3)}, [(ALIGN, step)] * 2
+    yield {address: 0x400, step: (2, 1, 1)}, [(ALIGN, step)] * 3
+    yield {count: (2, 1, 3)}, []
+    yield {count: (3, 2, 1)}, [(COUNT, count)]
+    yield {count: (1, 3, 2)}, [(COUNT, count)]
+    others = ["src1.num_elem", "dst.num_elem"] if name == "src0" else ["src1.num_elem"]
+    yield {count: (5, 1, 1)}, [(COUNT, field) for field in (count, *others)]
+    yield {count: (4, 1, 1)}, [(COUNT, field) for field in others]
+    yield {count: (0, 3, 1)}, [(ZERO, count), *((COUNT, field) for field in others)]
+    # A malformed address word silences all of it.
+    silent = {step: (3, 3, 3), count: (3, 2, 1), address: 0x4000_0000}
+    yield silent, [(MODE, address)]
+    last = {"src0": 12, "src1": 20}[name]
+    yield {address: 0x1_0000 - last}, []  # elements of two bytes
+    yield {address: 0x1_0000 - last + 4}, [(WALK, address)]
+
+
+def bf16(operator):
+    """0x8a, 0x8b and 0x8f differ in the operator byte that they repeat."""
+    yield from operators({operator})
+    yield from dtypes(LO, {Dtype.BF16}, bits=4)
+    yield from dtypes(HI, {Dtype.BF16}, bits=4)
+    yield from dtypes(OUT, RESULTS)
+    wrong = [(Reason.DTYPE, LO), (ALIGN, "src0.start_addr")]
+    yield {LO: Dtype.FP16, "src0.start_addr": 0x202}, wrong
+    yield from channels()
+    yield from pairs("src0")
+    yield from pairs("src1")
+    yield from sources()
+    # The destination has no part in it.
+    yield {"dst.step_elem": (0, 1, 3), "dst.num_elem": (3, 2, 1)}, []
+    yield {OUT: Dtype.BF16, "dst.start_addr": 0x202}, []
+    yield {OUT: Dtype.BF16, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]
+    yield {"dst.num_elem": (5, 1, 1)}, [(COUNT, "dst.num_elem")]
+
+
 def immediates_of_other_types(field, legal):
     """Alignment of pointers follows the type of the immediates."""
     yield from dtypes(field, legal)
@@ -328,34 +473,20 @@ CASES: dict[Opcode, list] = {
         ({"reserved1": b"\0\0\0\0\1"}, [(RSVD, "reserved1")]),
         ({"reserved2": b"\xff" + bytes(13)}, [(RSVD, "reserved2")]),
     ],
-    BACK: [
-        *dtypes("in0_in1_dtype.lo", SOURCES, bits=4),
-        *dtypes("in0_in1_dtype.hi", SOURCES, bits=4),
-        *dtypes("out_dtype", RESULTS),
-        ({"op": 4}, [(Reason.OPERATOR, "op")]),
-        ({"op": 0xFF}, [(Reason.OPERATOR, "op")]),
-        *channels(),
-        *patterns("src0", 3, others=["src1.num_elem", "dst.num_elem"]),
-        *patterns("src1", 3, others=["src1.num_elem"]),
-        *patterns("dst", 3, others=["dst.num_elem"]),
-        *starts(),
-        *sources(),
-        ({"out_dtype": Dtype.FP32R, "dst.start_addr": PSUM}, []),
-        ({"out_dtype": Dtype.BF16, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]),
-        ({"dst.start_addr": Q3}, []),  # the destination may be in another quadrant
-        ({"dst.num_elem": (3, 2, 1)}, []),
-        ({"dst.num_elem": (5, 1, 1)}, [(COUNT, "dst.num_elem")]),
-        ({"src1.num_elem": (5, 1, 1)}, [(COUNT, "src1.num_elem")]),
-        (
-            {"src0.num_elem": (5, 1, 1)},
-            [(COUNT, "src1.num_elem"), (COUNT, "dst.num_elem")],
-        ),
-        # Without src0 there is nothing to compare the others with.
-        (
-            {"src0.start_addr": 0x4000_0000, "dst.num_elem": (5, 1, 1)},
-            [(MODE, "src0.start_addr")],
-        ),
+    BACK: [*converted(), *operators({0}), *tensors()],
+    ARITH: [*converted(), *operators(ARITHMETIC), *tensors()],
+    BITVEC: [*raw_types(), *operators(BIT_VECTOR), *tensors()],
+    COPY: [*dtypes(LO, INTEGERS, bits=4), *moved_types(), *operators({0}), *tensors()],
+    CAST: [
+        *dtypes(LO, INTEGERS, bits=4),
+        *dtypes(HI, PLAIN, bits=4),
+        *dtypes(OUT, PLAIN),
+        *operators({0}),
+        *tensors(),
     ],
+    ADD_BF16: [*bf16(0x04)],
+    MULT_BF16: [*bf16(0x06)],
+    SUB_BF16: [*bf16(0x05)],
     PRAM: [
         *dtypes("dtype", {Dtype.FP32}),
         ({"addr": 0x102}, [(ALIGN, "addr")]),
@@ -403,14 +534,15 @@ CASES: dict[Opcode, list] = {
 
 def test_the_unchanged_records_are_legal():
     for opcode in Opcode:
-        assert validate(variant(opcode, {})).findings == ()
+        assert validate(variant(opcode, {}), geometry=geometry_of(opcode)).findings == ()
 
 
 @pytest.mark.parametrize("opcode", Opcode)
 def test_cases(opcode):
     wrong = []
     for changes, expected in CASES[opcode] + list(events(opcode)):
-        verdict = validate(variant(opcode, changes), registers=REGISTERS)
+        record = variant(opcode, changes)
+        verdict = validate(record, registers=REGISTERS, geometry=geometry_of(opcode))
         found = [(finding.reason, finding.field) for finding in verdict.findings]
         reason = min((reason for reason, _ in expected), default=Reason.NONE)
         if (verdict.reason, sorted(found)) != (reason, sorted(expected)):

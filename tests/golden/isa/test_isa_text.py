@@ -149,7 +149,7 @@ def test_comments_blank_lines_and_continuations():
 
 
 def test_raw_records():
-    record = bytes([0x41, *range(63)])
+    record = bytes([0x42, *range(63)])
     assert format_instruction(record) == f".record {record.hex()}"
     known = bytes([0x65]) + bytes(63)
     assert assemble(f".record {known.hex()}  # also for an opcode that has a mnemonic") == known
