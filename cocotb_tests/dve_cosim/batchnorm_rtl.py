@@ -1,11 +1,13 @@
 """The "rtl" backend of `dve_golden.batchnorm.backward`: every step is a run of the simulator."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from dve_golden.batchnorm.engine import require_executed
-from dve_golden.batchnorm.program import Step
+from dve_golden.batchnorm.step import Step
 from dve_golden.isa.enums import Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.machine import Completion
 from dve_rtl.config import PRESETS, EngineConfig
 from numpy.typing import NDArray
@@ -42,6 +44,10 @@ class RtlEngine:
     def sbuf_bytes(self) -> int:
         return self._config.sbuf_active_bytes
 
+    @property
+    def generation(self) -> Generation:
+        return self._config.generation
+
     def execute(self, step: Step) -> NDArray[np.uint8]:
         """Run one step; see `dve_golden.batchnorm.Engine`.
 
@@ -68,8 +74,13 @@ def completions(result: RunResult) -> list[Completion]:
     ]
 
 
-def engine(*, config: EngineConfig | None = None, lanes: int | None = None) -> RtlEngine:
-    """The engine of ``backward(..., backend="rtl", config=..., lanes=...)``.
+def engine(
+    *,
+    config: EngineConfig | None = None,
+    lanes: int | None = None,
+    generation: Generation | None = None,
+) -> RtlEngine:
+    """The engine of ``backward(..., backend="rtl", config=..., lanes=..., generation=...)``.
 
     Parameters
     ----------
@@ -77,6 +88,8 @@ def engine(*, config: EngineConfig | None = None, lanes: int | None = None) -> R
         Sizes; the preset ``sim`` if not given.
     lanes : int, optional
         Replaces the number of lanes.
+    generation : Generation, optional
+        Replaces the generation.
 
     Raises
     ------
@@ -84,4 +97,5 @@ def engine(*, config: EngineConfig | None = None, lanes: int | None = None) -> R
         If there is no engine with so many lanes.
     """
     chosen = config or PRESETS["sim"]
-    return RtlEngine(chosen if lanes is None else chosen.with_lanes(lanes))
+    chosen = chosen if lanes is None else chosen.with_lanes(lanes)
+    return RtlEngine(chosen if generation is None else replace(chosen, generation=generation))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, backward, reference, step_count
 from dve_golden.batchnorm.accuracy import RelativeErrors, relative_errors, ulp_error
-from dve_golden.batchnorm.program import Step, merge
+from dve_golden.batchnorm.step import Step, merge
 from dve_golden.isa.enums import RECORD_BYTES, Dtype, Opcode, Reason
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
@@ -87,9 +87,13 @@ def run_main_job(
     """
     layer = workload.layer
     clock = _StepClock()
-    recorder = _Recorder(config, step_count(layer, config.sbuf_active_bytes), progress)
+    recorder = _Recorder(
+        config, step_count(layer, config.sbuf_active_bytes, on_engine=False), progress
+    )
     with clock.step("golden"):
-        gradients = backward(**layer.arguments(), mean_coupling=mean_coupling, backend=recorder)
+        gradients = backward(
+            **layer.arguments(), mean_coupling=mean_coupling, backend=recorder, on_engine=False
+        )
     with clock.step("reference"):
         exact = reference(layer)
         errors = _errors(layer, gradients, exact)

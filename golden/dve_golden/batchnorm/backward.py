@@ -2,23 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dve_golden.batchnorm.coefficients import host_coefficients
 from dve_golden.batchnorm.engine import Engine, make_engine
-from dve_golden.batchnorm.layer import Gradients, Layer, batch_major, channel_major
-from dve_golden.batchnorm.layout import Layout, tiles
-from dve_golden.batchnorm.program import (
-    Tile,
-    back_prop,
-    grad_accumulate,
-    join,
-    param_load,
-    read_d_x,
-    read_sums,
-)
-from dve_golden.isa.enums import MAX_CHANNELS
+from dve_golden.batchnorm.layer import Gradients, Layer
+from dve_golden.batchnorm.on_engine import EngineBackward
+from dve_golden.batchnorm.on_host import host_backward, host_step_count
+from dve_golden.batchnorm.plan import Plan
+from dve_golden.isa.generations import Generation
 
 
 def backward(
@@ -30,16 +21,22 @@ def backward(
     inv_std: ArrayLike | None = None,
     var: ArrayLike | None = None,
     eps: ArrayLike | None = None,
+    fuse_relu: bool = False,
+    relu_mask: ArrayLike | None = None,
+    beta: ArrayLike | None = None,
     mean_coupling: bool = True,
     backend: str | Engine = "golden",
     dtype: str = "fp32",
+    generation: Generation | str | None = None,
+    on_engine: bool = True,
     **engine_options: Any,
 ) -> Gradients:
     """Gradients of a batch-norm layer, computed by instructions of the engine.
 
-    Channels are cut into tiles of 128, the elements of a channel into tiles that the partition
-    holds. The binary32 sums of the tiles are added in float64 in the order of the tiles, so a
-    different memory size may change the last bits; lanes and latencies change none.
+    Channels are cut into tiles of 128, the elements of a channel into tiles of at most 8,192 that
+    the partition holds; see `dve_golden.batchnorm.plan.Plan`. A different memory size may change
+    the last bits, because sums of tiles are rounded; lanes and latencies change none. The host
+    computes nothing but inv_std, where ``var`` is given.
 
     Parameters
     ----------
@@ -55,12 +52,26 @@ def backward(
     var, eps : array [C] and number, optional
         Biased variance and its addend, instead of ``inv_std``. If all three are given they must
         agree, and ``inv_std`` is used.
+    fuse_relu : bool
+        Whether the forward pass had a rectifier behind the layer: dy counts where it passed its
+        input, and is 0 elsewhere.
+    relu_mask : bool or uint8 array [N, C, ...], optional
+        Where the rectifier passed its input: not 0. Without it, where gamma x_norm + beta is above
+        0, formed again in binary32 from x, mean and ``beta``.
+    beta : array [C], optional
+        Shift; needed to form the mask again. Without ``fuse_relu``, mask and beta are checked and
+        not used.
     mean_coupling : bool
         Correct for the rounding of ``mean`` (batchnorm.md section 8).
     backend : "golden", "rtl" or Engine
         Who executes: the numpy model, the Verilog under a simulator, or an engine of your own.
     dtype : "fp32", "bf16" or "fp16"
         Storage format of x, dy and d_x. Parameters and sums are binary32.
+    generation : Generation or str, optional
+        Of a named backend, "cayman" if not given; an engine of your own has one already.
+    on_engine : bool
+        If False, the host adds the sums of the tiles and forms the coefficients in float64; there
+        is no rectifier then.
     **engine_options
         For a named backend, its constructor's: ``sbuf_bytes`` and ``psum_bytes`` of "golden";
         ``config`` of "rtl".
@@ -73,48 +84,33 @@ def backward(
     Raises
     ------
     ValueError
-        If the operands do not describe a layer (see `Layer.from_arrays`), the backend is unknown,
-        or a partition holds no tile.
+        If the operands do not describe a layer (see `Layer.from_arrays`), the backend or the
+        generation is unknown, or a partition holds no tile.
     TypeError
         If options are given for an engine that exists already.
     """
-    layer = Layer.from_arrays(dy, x, mean, gamma, inv_std=inv_std, var=var, eps=eps, dtype=dtype)
-    if isinstance(backend, str):
-        engine = make_engine(backend, **engine_options)
-    elif engine_options:
-        raise TypeError(f"an engine takes no options, got {', '.join(engine_options)}")
-    elif hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes"):
-        engine = backend
-    else:
-        raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
-
-    layout = Layout.fit(layer.dtype, layer.elements, engine.sbuf_bytes)
-    x_rows, dy_rows = channel_major(layer.x), channel_major(layer.dy)
-    d_x = np.empty_like(x_rows)
-    d_gamma, d_beta = np.empty_like(layer.gamma), np.empty_like(layer.gamma)
-    for channels in tiles(layer.channels, MAX_CHANNELS):
-        row = [
-            (elements, Tile(layout, x_rows[channels, elements], dy_rows[channels, elements]))
-            for elements in tiles(layer.elements, layout.tile_elements)
-        ]
-        sums = _accumulate(engine, [tile for _, tile in row], layer, channels)
-        coefficients = host_coefficients(
-            sums,
-            layer.elements,
-            layer.inv_std[channels],
-            layer.gamma[channels],
-            mean_coupling=mean_coupling,
-        )
-        d_gamma[channels], d_beta[channels] = coefficients.d_gamma, coefficients.d_beta
-        load = param_load(len(sums), layer.elements, coefficients)
-        for elements, tile in row:
-            apply = back_prop(tile, in_place=len(row) == 1)
-            step = join(load, apply) if elements.start == 0 else apply
-            d_x[channels, elements] = read_d_x(engine.execute(step), tile)
-    return Gradients(batch_major(d_x, layer.x.shape), d_gamma, d_beta)
+    layer = Layer.from_arrays(
+        dy,
+        x,
+        mean,
+        gamma,
+        inv_std=inv_std,
+        var=var,
+        eps=eps,
+        dtype=dtype,
+        fuse_relu=fuse_relu,
+        relu_mask=relu_mask,
+        beta=beta,
+    )
+    engine = _engine(backend, generation, engine_options)
+    if on_engine:
+        return EngineBackward(layer, engine, mean_coupling=mean_coupling).run()
+    if layer.relu is not None:
+        raise ValueError("fuse_relu needs on_engine=True: the host forms no mask")
+    return host_backward(layer, engine, mean_coupling=mean_coupling)
 
 
-def step_count(layer: Layer, sbuf_bytes: int) -> int:
+def step_count(layer: Layer, sbuf_bytes: int, *, on_engine: bool = True) -> int:
     """Steps that `backward` hands to an engine of that size.
 
     Raises
@@ -122,18 +118,25 @@ def step_count(layer: Layer, sbuf_bytes: int) -> int:
     ValueError
         If a partition holds no tile.
     """
-    layout = Layout.fit(layer.dtype, layer.elements, sbuf_bytes)
-    across = len(list(tiles(layer.channels, MAX_CHANNELS)))
-    return 2 * across * len(list(tiles(layer.elements, layout.tile_elements)))
+    return Plan.fit(layer, sbuf_bytes).steps if on_engine else host_step_count(layer, sbuf_bytes)
 
 
-def _accumulate(
-    engine: Engine, row: list[Tile], layer: Layer, channels: slice
-) -> NDArray[np.float64]:
-    """The sums of one channel tile, float64 [channels, 3], added in the order of the tiles."""
-    sums = np.zeros((row[0].channels, 3))
-    for tile in row:
-        step = grad_accumulate(tile, layer.mean[channels], layer.inv_std[channels])
-        with np.errstate(invalid="ignore"):  # infinities of opposite sign make a NaN
-            sums += read_sums(engine.execute(step), tile.channels)
-    return sums
+def _engine(
+    backend: str | Engine, generation: Generation | str | None, options: dict[str, Any]
+) -> Engine:
+    if generation is not None:
+        try:
+            generation = Generation(generation)
+        except ValueError:
+            names = ", ".join(Generation)
+            raise ValueError(f"generation must be one of {names}, got {generation!r}") from None
+    if isinstance(backend, str):
+        chosen = {} if generation is None else {"generation": generation}
+        return make_engine(backend, **chosen, **options)
+    if options:
+        raise TypeError(f"an engine takes no options, got {', '.join(options)}")
+    if not (hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes")):
+        raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
+    if generation not in (None, backend.generation):
+        raise ValueError(f"the engine is {backend.generation}, not {generation}")
+    return backend

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dve_golden.batchnorm.program import Step
+from dve_golden.batchnorm.step import Step
 from dve_golden.isa.enums import Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.machine import Completion, Machine
 
 RTL_MODULE = "dve_cosim.batchnorm_rtl"
@@ -21,6 +22,11 @@ class Engine(Protocol):
     @property
     def sbuf_bytes(self) -> int:
         """Addressable bytes per SBUF partition."""
+        ...
+
+    @property
+    def generation(self) -> Generation:
+        """Which instruction set and memory map it has."""
         ...
 
     def execute(self, step: Step) -> NDArray[np.uint8]:
@@ -43,6 +49,7 @@ class GoldenEngine:
     ----------
     sbuf_bytes, psum_bytes : int
         Configured bytes per partition.
+    generation : Generation
 
     Members
     -------
@@ -50,12 +57,22 @@ class GoldenEngine:
         The architectural state.
     """
 
-    def __init__(self, *, sbuf_bytes: int = 64 * 1024, psum_bytes: int = 16 * 1024) -> None:
-        self.machine = Machine(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes)
+    def __init__(
+        self,
+        *,
+        sbuf_bytes: int = 64 * 1024,
+        psum_bytes: int = 16 * 1024,
+        generation: Generation = Generation.CAYMAN,
+    ) -> None:
+        self.machine = Machine(sbuf_bytes=sbuf_bytes, psum_bytes=psum_bytes, generation=generation)
 
     @property
     def sbuf_bytes(self) -> int:
-        return self.machine.sbuf.shape[1]
+        return self.machine.geometry.sbuf_active
+
+    @property
+    def generation(self) -> Generation:
+        return self.machine.geometry.generation
 
     def execute(self, step: Step) -> NDArray[np.uint8]:
         for image in step.images:

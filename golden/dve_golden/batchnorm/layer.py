@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dve_golden.batchnorm.operands import inverse_deviation, numeric, parameter
+from dve_golden.batchnorm.relu import Relu
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
 from dve_golden.isa.enums import Dtype
@@ -17,12 +19,6 @@ STORAGE_DTYPES: Mapping[str, Dtype] = {
     "fp16": Dtype.FP16,
 }
 """Names of the formats that x, dy and d_x can be stored in."""
-
-INV_STD_AGREEMENT = 1e-5
-"""Largest relative difference between inv_std and 1/sqrt(var + eps) where both are given.
-
-Binary32 forward passes differ by a few 2^-24; an unbiased variance, or a forgotten eps, by more.
-"""
 
 
 class Gradients(NamedTuple):
@@ -45,6 +41,8 @@ class Layer:
         Saved statistics and scale.
     dtype : Dtype
         Storage format of x, dy and d_x.
+    relu : Relu, optional
+        The rectifier that follows the layer in the forward pass.
     """
 
     x: NDArray[np.float32]
@@ -53,6 +51,7 @@ class Layer:
     inv_std: NDArray[np.float32]
     gamma: NDArray[np.float32]
     dtype: Dtype
+    relu: Relu | None = None
 
     @classmethod
     def from_arrays(
@@ -66,6 +65,9 @@ class Layer:
         var: ArrayLike | None = None,
         eps: ArrayLike | None = None,
         dtype: str = "fp32",
+        fuse_relu: bool = False,
+        relu_mask: ArrayLike | None = None,
+        beta: ArrayLike | None = None,
     ) -> "Layer":
         """Check the arguments of `dve_golden.batchnorm.backward` and round them to their formats.
 
@@ -76,12 +78,13 @@ class Layer:
         ValueError
             If the dtype is unknown, an array is not numeric, shapes do not match, there is no
             channel or no element, the rank is not 2 to 5, a parameter is not finite, the variance
-            is negative, or inv_std, var and eps are missing or contradict each other.
+            is negative, inv_std, var and eps are missing or contradict each other, or a fused
+            rectifier has neither a mask nor beta, or a mask that is none.
         """
         if not isinstance(dtype, str) or dtype not in STORAGE_DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(STORAGE_DTYPES)}, got {dtype!r}")
         storage = STORAGE_DTYPES[dtype]
-        x, dy = _numeric("x", x), _numeric("dy", dy)
+        x, dy = numeric("x", x), numeric("dy", dy)
         if not 2 <= x.ndim <= 5:
             raise ValueError(f"x must be [N, C, ...] of rank 2 to 5, got shape {x.shape}")
         if x.shape != dy.shape:
@@ -94,10 +97,11 @@ class Layer:
         return cls(
             x=_quantize(x, storage),
             dy=_quantize(dy, storage),
-            mean=_parameter("mean", mean, channels),
-            inv_std=_inverse_deviation(inv_std, var, eps, channels),
-            gamma=_parameter("gamma", gamma, channels),
+            mean=parameter("mean", mean, channels),
+            inv_std=inverse_deviation(inv_std, var, eps, channels),
+            gamma=parameter("gamma", gamma, channels),
             dtype=storage,
+            relu=Relu.from_arrays(x.shape, fuse_relu, relu_mask, beta),
         )
 
     def arguments(self) -> dict[str, Any]:
@@ -110,6 +114,7 @@ class Layer:
             "gamma": self.gamma,
             "inv_std": self.inv_std,
             "dtype": names[self.dtype],
+            **({} if self.relu is None else self.relu.arguments()),
         }
 
     @property
@@ -136,86 +141,6 @@ def batch_major(values: NDArray, shape: tuple[int, ...]) -> NDArray:
     return np.moveaxis(values.reshape(shape[1], shape[0], *shape[2:]), 0, 1)
 
 
-def _numeric(name: str, values: ArrayLike) -> NDArray[np.float32]:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} is not an array: {error}") from error
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    with np.errstate(over="ignore"):  # what exceeds binary32 becomes infinity
-        return array.astype(np.float32)
-
-
 def _quantize(values: NDArray[np.float32], dtype: Dtype) -> NDArray[np.float32]:
     with np.errstate(all="ignore"):  # what exceeds the format becomes infinity
         return widen(narrow(values, dtype), dtype)
-
-
-def _parameter(name: str, values: ArrayLike, channels: int) -> NDArray[np.float32]:
-    array = _numeric(name, values)
-    if array.shape != (channels,):
-        raise ValueError(f"{name} must have shape ({channels},), got {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        given = np.asarray(values)[bad[0]]  # as it was before rounding, which may overflow
-        raise ValueError(f"{name} must be finite in binary32, got {given} in channel {bad[0]}")
-    return array
-
-
-def _inverse_deviation(
-    inv_std: ArrayLike | None, var: ArrayLike | None, eps: ArrayLike | None, channels: int
-) -> NDArray[np.float32]:
-    """inv_std as given, or 1/sqrt(var + eps) in float64 rounded once to binary32."""
-    given = None if inv_std is None else _parameter("inv_std", inv_std, channels)
-    if given is not None:
-        bad = np.flatnonzero(given <= 0)
-        if bad.size:
-            raise ValueError(f"inv_std must be positive, got {given[bad[0]]} in channel {bad[0]}")
-        if var is None and eps is None:
-            return given
-    if var is None or eps is None:
-        if given is not None or (var is None and eps is None):
-            raise ValueError("give inv_std, or var together with eps")
-        raise ValueError(
-            f"{'eps' if var is not None else 'var'} is missing: var and eps go together"
-        )
-    derived = _from_variance(var, eps, channels)
-    if given is None:
-        return derived
-    off = np.abs(given / derived - 1)
-    if off.max() > INV_STD_AGREEMENT:
-        worst = int(off.argmax())
-        raise ValueError(
-            f"inv_std contradicts var and eps in channel {worst}: "
-            f"{given[worst]} is not 1/sqrt(var + eps) = {derived[worst]}"
-        )
-    return given
-
-
-def _from_variance(var: ArrayLike, eps: ArrayLike, channels: int) -> NDArray[np.float32]:
-    variance = np.asarray(var)
-    if variance.dtype.kind not in "iuf":
-        raise ValueError(f"var must hold real numbers, got dtype {variance.dtype}")
-    if variance.shape != (channels,):
-        raise ValueError(f"var must have shape ({channels},), got {variance.shape}")
-    bad = np.flatnonzero(~(np.isfinite(variance) & (variance >= 0)))
-    if bad.size:
-        raise ValueError(
-            f"var must be finite and not negative, got {variance[bad[0]]} in channel {bad[0]}"
-        )
-    epsilon = np.asarray(eps)
-    if epsilon.dtype.kind not in "iuf" or epsilon.size != 1:
-        raise ValueError(f"eps must be one number, got {eps!r}")
-    addend = float(epsilon.reshape(()))
-    if not (np.isfinite(addend) and addend >= 0):
-        raise ValueError(f"eps must be finite and not negative, got {addend}")
-    total = variance.astype(np.float64) + addend
-    with np.errstate(all="ignore"):
-        derived = (1 / np.sqrt(total)).astype(np.float32)
-    bad = np.flatnonzero(~(np.isfinite(derived) & (derived > 0)))
-    if bad.size:
-        raise ValueError(
-            f"var + eps is {total[bad[0]]} in channel {bad[0]}: binary32 holds no such inv_std"
-        )
-    return derived

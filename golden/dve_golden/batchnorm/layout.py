@@ -95,12 +95,10 @@ class Image:
         partitions, size = self.data.shape
         sbuf[:partitions, self.offset : self.offset + size] = self.data
 
-    def overlaps(self, other: "Image") -> bool:
-        """Whether both write a byte of one offset, in whatever partition."""
-        return (
-            self.offset < other.offset + other.data.shape[1]
-            and other.offset < self.offset + self.data.shape[1]
-        )
+    @property
+    def span(self) -> range:
+        """The bytes of a partition that it writes."""
+        return range(self.offset, self.offset + self.data.shape[1])
 
 
 def tiles(total: int, size: int) -> Iterator[slice]:

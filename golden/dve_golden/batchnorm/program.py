@@ -1,10 +1,9 @@
-"""The instructions of one tile (batchnorm.md sections 3, 5 and 11; isa_common.md 5.6).
+"""The instructions of one tile where the host forms the coefficients.
 
-A `Step` is what an engine runs without the host looking in between: images to place, then a
-program. Every engine gets exactly the same steps.
+Source: batchnorm.md sections 3, 5 and 11; isa_common.md 5.6. Every engine gets exactly the same
+steps.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,30 +12,11 @@ from numpy.typing import NDArray
 from dve_golden.batchnorm import layout as at
 from dve_golden.batchnorm.coefficients import Coefficients
 from dve_golden.batchnorm.layout import Image, Layout, as_bytes
+from dve_golden.batchnorm.step import Step
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
 from dve_golden.isa.codec import Fields, encode
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode
-
-
-@dataclass(frozen=True)
-class Step:
-    """Place ``images`` in order, then run ``program``.
-
-    Parameters
-    ----------
-    images : tuple of Image
-        What changes in SBUF; the rest of the state stays as the previous step left it.
-    program : bytes
-        64-byte records.
-    elements : int
-        Elements that pass through the datapath: channels times count, for each GradAccum and
-        each BackProp.
-    """
-
-    images: tuple[Image, ...]
-    program: bytes
-    elements: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,34 +128,6 @@ def back_prop(tile: Tile, *, in_place: bool = False) -> Step:
 def read_d_x(sbuf: NDArray[np.uint8], tile: Tile) -> NDArray[np.float32]:
     """The d_x that `back_prop` left, float32 [channels, n]."""
     return _read(sbuf, tile.layout.d_x, tile.channels, tile.count, tile.layout.dtype)
-
-
-def join(*steps: Step) -> Step:
-    """Several steps as one. All images come first: none may lie where an earlier program reads."""
-    return Step(
-        tuple(image for step in steps for image in step.images),
-        b"".join(step.program for step in steps),
-        sum(step.elements for step in steps),
-    )
-
-
-def merge(steps: Iterable[Step]) -> Iterator[Step]:
-    """Join neighbours wherever their images lie apart, so that fewer runs do the same work.
-
-    Programs read what is placed or what programs of the same tile have written, and every tile
-    places x and dy; so two steps whose images do not overlap never disturb each other.
-    """
-    joined: Step | None = None
-    for step in steps:
-        if joined is None:
-            joined = step
-        elif any(a.overlaps(b) for a in joined.images for b in step.images):
-            yield joined
-            joined = step
-        else:
-            joined = join(joined, step)
-    if joined is not None:
-        yield joined
 
 
 def _walk(operand: str, start: int, count: int, rank: int) -> Fields:

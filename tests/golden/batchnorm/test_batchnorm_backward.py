@@ -1,4 +1,4 @@
-"""The tensor-level driver on the golden machine against the float64 gradients."""
+"""The tensor-level driver, with coefficients of the engine and of the host, against float64."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, backward, refer
 from dve_golden.batchnorm.accuracy import relative_errors
 from dve_golden.batchnorm.digits import digits_layer
 from dve_golden.batchnorm.layout import OPERANDS
-from dve_golden.batchnorm.program import Step
+from dve_golden.batchnorm.step import Step
 
 BOUND = 2.0**-21
 
@@ -46,67 +46,75 @@ class CountingEngine(GoldenEngine):
         return super().execute(step)
 
 
+ways = pytest.mark.parametrize("on_engine", [True, False], ids=["engine", "host"])
+
+
 @pytest.mark.parametrize(
     "shape", [(64, 16), (8, 1, 24), (4, 130, 3, 5), (2, 3, 4, 5, 6), (1, 4, 7, 1), (37, 128)]
 )
-def test_gradients_of_every_rank_are_close_to_float64(shape):
+@ways
+def test_gradients_of_every_rank_are_close_to_float64(shape, on_engine):
     arrays = layer_arrays(shape, seed=sum(shape))
-    gradients = backward(**arrays)
+    gradients = backward(**arrays, on_engine=on_engine)
     assert gradients.d_x.shape == shape
     assert gradients.d_gamma.shape == gradients.d_beta.shape == (shape[1],)
     assert all(part.dtype == np.float32 for part in gradients)
     assert max(errors(arrays, gradients)) <= BOUND
 
 
-def test_first_vector_of_the_specification():
+@ways
+def test_first_vector_of_the_specification(on_engine):
     """batchnorm.md section 12."""
     column = np.array([1, 2, 3], np.float32).reshape(3, 1)
     dy = np.array([1, 0, -1], np.float32).reshape(3, 1)
-    d_x, d_gamma, d_beta = backward(dy, column, [2.0], [1.0], inv_std=[1.0])
+    d_x, d_gamma, d_beta = backward(dy, column, [2.0], [1.0], inv_std=[1.0], on_engine=on_engine)
     assert d_x.view(np.uint32).ravel().tolist() == [0x3EAAAAAB, 0, 0xBEAAAAAB]
     assert (d_gamma.tolist(), d_beta.tolist()) == ([-2.0], [0.0])
 
 
 @pytest.mark.parametrize("channels", [3, 130])
-def test_element_tiles_when_the_partition_is_small(channels):
+def test_host_path_in_element_tiles_when_the_partition_is_small(channels):
     arrays = layer_arrays((5, channels, 9), seed=1)  # 45 elements: tiles of 16, 16 and 13
     engine = CountingEngine(sbuf_bytes=OPERANDS + 16 * 3 * 4)
-    gradients = backward(**arrays, backend=engine)
+    gradients = backward(**arrays, backend=engine, on_engine=False)
     assert max(errors(arrays, gradients)) <= BOUND
     across = 1 if channels == 3 else 2
     assert (
         len(engine.steps)
         == 2 * 3 * across
-        == step_count(Layer.from_arrays(**arrays), engine.sbuf_bytes)
+        == step_count(Layer.from_arrays(**arrays), engine.sbuf_bytes, on_engine=False)
     )
     assert sum(len(step.program) for step in engine.steps) == 64 * (2 * 3 + 1) * across
     assert sum(step.elements for step in engine.steps) == 2 * 45 * channels
 
 
-def test_tiles_do_not_change_a_result_that_is_exact():
+@ways
+def test_tiles_do_not_change_a_result_that_is_exact(on_engine):
     """Small integers and powers of two round nowhere, so any cut gives the same bits."""
     rng = np.random.default_rng(7)
     x = rng.integers(-8, 9, (8, 2, 8)).astype(np.float32)
     x[:, :, 4:] = -x[:, :, :4]  # mean 0
     operands = (rng.integers(-8, 9, x.shape), x, [0, 0], [1, -2])
-    whole = backward(*operands, inv_std=[0.5, 0.25])
-    cut = backward(*operands, inv_std=[0.5, 0.25], sbuf_bytes=OPERANDS + 8 * 3 * 4)
+    whole = backward(*operands, inv_std=[0.5, 0.25], on_engine=on_engine)
+    cut = backward(*operands, inv_std=[0.5, 0.25], on_engine=on_engine, sbuf_bytes=448)
     for left, right in zip(whole, cut, strict=True):
         np.testing.assert_array_equal(left, right)
 
 
-def test_tile_sums_are_added_in_float64():
+def test_host_adds_tile_sums_in_float64():
     dy = np.zeros((24, 1), np.float32)
     dy[[0, 8, 16], 0] = 2.0**24, 1, 1
     x = np.zeros_like(dy)
-    d_beta = backward(dy, x, [0], [1], inv_std=[1], sbuf_bytes=OPERANDS + 8 * 3 * 4).d_beta
+    small = OPERANDS + 8 * 3 * 4
+    d_beta = backward(dy, x, [0], [1], inv_std=[1], sbuf_bytes=small, on_engine=False).d_beta
     assert d_beta.tolist() == [2.0**24 + 2]  # binary32 additions would stay at 2^24
 
 
+@ways
 @pytest.mark.parametrize(("dtype", "significand"), [("bf16", 8), ("fp16", 11)])
-def test_storage_formats_round_operands_and_result(dtype, significand):
+def test_storage_formats_round_operands_and_result(dtype, significand, on_engine):
     arrays = layer_arrays((32, 4, 8), seed=2)
-    gradients = backward(**arrays, dtype=dtype)
+    gradients = backward(**arrays, dtype=dtype, on_engine=on_engine)
     fraction = np.frexp(gradients.d_x)[0] * 2.0**significand
     assert np.array_equal(fraction, np.rint(fraction))
     found = errors(arrays, gradients, dtype)
@@ -115,13 +123,14 @@ def test_storage_formats_round_operands_and_result(dtype, significand):
     assert max(found.d_gamma, found.d_beta) <= BOUND
 
 
-def test_mean_coupling_repairs_a_rounded_mean():
+@ways
+def test_mean_coupling_repairs_a_rounded_mean(on_engine):
     """batchnorm.md section 8: mean/std = 100 and a mean of eight significant bits."""
     arrays = layer_arrays((2048, 2), seed=3, offset=100.0)
     bits = arrays["mean"].view(np.uint32) & 0xFFFF0000
     arrays["mean"] = bits.view(np.float32)
-    coupled = errors(arrays, backward(**arrays))
-    plain = errors(arrays, backward(**arrays, mean_coupling=False))
+    coupled = errors(arrays, backward(**arrays, on_engine=on_engine))
+    plain = errors(arrays, backward(**arrays, mean_coupling=False, on_engine=on_engine))
     assert coupled.d_x <= 2.0**-20
     assert plain.d_x > 2.0**-9
     assert plain.d_gamma > 2.0**-9 > 2.0**-18 > coupled.d_gamma
@@ -138,11 +147,12 @@ def test_variance_and_eps_replace_inv_std():
         np.testing.assert_array_equal(left, right)
 
 
-def test_nan_and_infinity_stay_in_their_channel():
+@ways
+def test_nan_and_infinity_stay_in_their_channel(on_engine):
     arrays = layer_arrays((8, 3), seed=5)
-    clean = backward(**arrays)
+    clean = backward(**arrays, on_engine=on_engine)
     arrays["x"][0, 1], arrays["dy"][0, 2], arrays["dy"][1, 2] = np.nan, np.inf, -np.inf
-    d_x, d_gamma, d_beta = backward(**arrays)
+    d_x, d_gamma, d_beta = backward(**arrays, on_engine=on_engine)
     assert np.isnan(d_x[:, 1:]).all()
     assert np.isnan(d_gamma[1:]).all()
     np.testing.assert_array_equal(np.isnan(d_beta), [False, False, True])
@@ -163,8 +173,15 @@ def test_engine_errors():
         backward(**arrays, backend="verilog")
     with pytest.raises(ValueError, match=r"backend must be .*got None"):
         backward(**arrays, backend=None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="partition of 128 bytes is too small"):
-        backward(**arrays, sbuf_bytes=128)
+    for on_engine in (True, False):
+        with pytest.raises(ValueError, match="partition of 128 bytes is too small"):
+            backward(**arrays, sbuf_bytes=128, on_engine=on_engine)
+    with pytest.raises(ValueError, match=r"generation must be one of sunda, .*got 'trn1'"):
+        backward(**arrays, generation="trn1")
+    with pytest.raises(ValueError, match="the engine is cayman, not sunda"):
+        backward(**arrays, backend=GoldenEngine(), generation="sunda")
+    with pytest.raises(ValueError, match="fuse_relu needs on_engine=True"):
+        backward(**arrays, fuse_relu=True, beta=[0, 0, 0], on_engine=False)
     with pytest.raises(TypeError, match="takes no options, got sbuf_bytes"):
         backward(**arrays, backend=GoldenEngine(), sbuf_bytes=1024)
 
@@ -175,10 +192,16 @@ def test_rejected_instruction_is_an_error():
         engine.execute(Step((), b"\x63" + bytes(63), 0))
 
 
-def test_default_layer_meets_the_published_bounds():
+@ways
+def test_default_layer_meets_the_published_bounds(on_engine):
     layer = digits_layer()
     gradients = backward(
-        layer["dy"], layer["x"], layer["mean"], layer["gamma"], inv_std=layer["inv_std"]
+        layer["dy"],
+        layer["x"],
+        layer["mean"],
+        layer["gamma"],
+        inv_std=layer["inv_std"],
+        on_engine=on_engine,
     )
     checked = Layer.from_arrays(
         layer["dy"], layer["x"], layer["mean"], layer["gamma"], inv_std=layer["inv_std"]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from dve_golden.batchnorm.coefficients import Coefficients, host_coefficients
-from dve_golden.batchnorm.layout import OPERANDS, SUMS, Layout, tiles
-from dve_golden.batchnorm.program import Tile, back_prop, grad_accumulate, join, merge, param_load
+from dve_golden.batchnorm.layout import OPERANDS, SUMS, Image, Layout, tiles
+from dve_golden.batchnorm.program import Tile, back_prop, grad_accumulate, param_load
+from dve_golden.batchnorm.step import Step, join, merge
 from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import Dtype, Opcode
 
@@ -87,6 +88,17 @@ def test_merge_joins_steps_that_place_different_bytes():
     again = back_prop(tile())
     assert list(merge([reduce, again, apply])) == [reduce, join(again, apply)]
     assert list(merge([])) == []
+
+
+def test_merge_keeps_what_an_earlier_program_still_needs():
+    """Its operands were placed before the steps that are joined, or are read after them."""
+    needs = Step((), bytes(64), 0, (range(64, 128),))
+    image = back_prop(tile()).images[0]
+    assert image.span.start == 64
+    places = Step((image,), bytes(64), 0)
+    apart = Step((Image(128, image.data),), bytes(64), 0)
+    assert list(merge([needs, places])) == [needs, places]
+    assert list(merge([needs, apart])) == [join(needs, apart)]
 
 
 def test_coefficients_follow_the_formulas():
