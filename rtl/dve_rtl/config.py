@@ -73,7 +73,7 @@ class EngineConfig:
                 )
         if not 1 <= self.mul_latency <= 8:
             raise ValueError(f"mul_latency must be 1 to 8, got {self.mul_latency}")
-        for name, deepest in (("widen_latency", 5), ("narrow_latency", 4)):
+        for name, deepest in (("widen_latency", 5), ("narrow_latency", 5)):
             if not 1 <= getattr(self, name) <= deepest:
                 raise ValueError(f"{name} must be 1 to {deepest}, got {getattr(self, name)}")
         # One of the eight slots of the accumulator's loop is its operand-select register.
@@ -121,7 +121,7 @@ PRESETS: dict[str, EngineConfig] = {
         mul_latency=8,
         add_latency=7,
         widen_latency=5,
-        narrow_latency=3,
+        narrow_latency=5,
     ),
 }
 """``tiny`` and ``sim`` are for simulation, ``wide`` for throughput, ``fpga`` fits an ECP5-85F."""

@@ -10,7 +10,7 @@ module narrow_fp32 (
 );
   wire nan;
   classify class_i (.x(i), .nan(nan));
-  unit unit (.clk(clk), .dtype(4'hA), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'hA), .i(i), .o(got));
   assign want = nan ? `CANONICAL_NAN : i;
   assign holds = got == want;
 endmodule
@@ -23,7 +23,7 @@ module narrow_fp32r (
 );
   wire nan, infinite, fits;
   classify class_i (.x(i), .nan(nan), .infinite(infinite));
-  unit unit (.clk(clk), .dtype(4'hB), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'hB), .i(i), .o(got));
   nearest_prefix #(.DROPPED(10)) nearest (.m(i[30:0]), .c(got[30:0]), .o(fits));
   assign holds = nan ? got == `CANONICAL_NAN
     : infinite ? got == i
@@ -38,7 +38,7 @@ module narrow_bf16 (
 );
   wire nan, infinite, fits;
   classify class_i (.x(i), .nan(nan), .infinite(infinite));
-  unit unit (.clk(clk), .dtype(4'h6), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'h6), .i(i), .o(got));
   nearest_prefix #(.DROPPED(16)) nearest (.m(i[30:0]), .c({got[14:0], 16'b0}), .o(fits));
   assign holds = got[31:16] == 0 && (nan ? got[15:0] == 16'h7FC0
     : infinite ? got[15:0] == i[31:16]
@@ -53,7 +53,7 @@ module narrow_fp16 (
 );
   wire nan, infinite, fits;
   classify class_i (.x(i), .nan(nan), .infinite(infinite));
-  unit unit (.clk(clk), .dtype(4'h7), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'h7), .i(i), .o(got));
   nearest_half nearest (.m(i[30:0]), .c(got[14:0]), .o(fits));
   assign holds = got[31:16] == 0 && (nan ? got[15:0] == 16'h7E00
     : infinite ? got[15:0] == {i[31], 15'h7C00}

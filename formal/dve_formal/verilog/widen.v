@@ -9,7 +9,7 @@ module widen_fp32 (
 );
   wire nan;
   classify class_i (.x(i), .nan(nan));
-  unit unit (.clk(clk), .dtype(4'hA), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'hA), .i(i), .o(got));
   assign want = nan ? `CANONICAL_NAN : i;
   assign holds = got == want;
 endmodule
@@ -20,7 +20,7 @@ module widen_bf16 (
   output [31:0] got, want,
   output holds
 );
-  unit unit (.clk(clk), .dtype(4'h6), .i({16'b0, i}), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'h6), .i({16'b0, i}), .o(got));
   assign want = i[14:0] > 15'h7F80 ? `CANONICAL_NAN : {i, 16'b0};
   assign holds = got == want;
 endmodule
@@ -32,7 +32,7 @@ module widen_fp16 (
   output holds
 );
   wire [30:0] magnitude;
-  unit unit (.clk(clk), .dtype(4'h7), .i({16'b0, i}), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'h7), .i({16'b0, i}), .o(got));
   half_steps number (.code({i[14:0], 1'b0}), .o(magnitude));
   assign want = i[14:0] > 15'h7C00 ? `CANONICAL_NAN
     : i[14:0] == 15'h7C00 ? {i[15], `INFINITY}
@@ -48,7 +48,7 @@ module widen_int32 (
   output [31:0] got,
   output holds
 );
-  unit unit (.clk(clk), .dtype(4'h8), .i(i), .o(got));
+  unit unit (.clk(clk), .control(7'b0), .dtype(4'h8), .i(i), .o(got));
   wire [31:0] magnitude = i[31] ? -i : i;
   wire [31:0] code_above = {got[30:0], 1'b0} + 1;
   wire [31:0] code_below = {got[30:0], 1'b0} - 1;

@@ -1,7 +1,7 @@
 """Control values of the converters, as the engine holds them (isa_common.md 2.5, 2.6)."""
 
 from amaranth.lib import data
-from dve_golden.isa.control import OCP_EMAX_E4M3, RESET_CONTROL, IntegerRounding
+from dve_golden.isa.control import OCP_EMAX_E4M3, RESET_CONTROL, Control, IntegerRounding
 from dve_golden.isa.generations import Generation
 
 
@@ -21,15 +21,19 @@ class ConverterControl(data.Struct):
     flush_to_zero: 1  # subnormal elements and results become zeros of the same sign
 
 
+def encoded(control: Control) -> dict[str, int]:
+    """The fields of a `ConverterControl` that hold these values."""
+    return {
+        "emax_e4m3_is_8": int(control.emax_e4m3 == OCP_EMAX_E4M3),
+        "range_extension": int(control.range_extension),
+        "ocp_sat": int(control.ocp_sat),
+        "sis": int(control.sis),
+        "sns": int(control.sns),
+        "nearest_even": int(control.integer_rounding == IntegerRounding.NEAREST_EVEN),
+        "flush_to_zero": int(control.flush_to_zero),
+    }
+
+
 def reset_values(generation: Generation) -> dict[str, int]:
     """What a `ConverterControl` of ``generation`` holds until the host writes another value."""
-    reset = RESET_CONTROL[generation]
-    return {
-        "emax_e4m3_is_8": int(reset.emax_e4m3 == OCP_EMAX_E4M3),
-        "range_extension": int(reset.range_extension),
-        "ocp_sat": int(reset.ocp_sat),
-        "sis": int(reset.sis),
-        "sns": int(reset.sns),
-        "nearest_even": int(reset.integer_rounding == IntegerRounding.NEAREST_EVEN),
-        "flush_to_zero": int(reset.flush_to_zero),
-    }
+    return encoded(RESET_CONTROL[generation])

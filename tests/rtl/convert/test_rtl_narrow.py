@@ -10,7 +10,7 @@ import softfloatpy
 from dve_golden.isa.enums import Dtype
 from dve_rtl.convert.narrow import Narrow
 
-LATENCIES = (1, 2, 3, 4)
+LATENCIES = (1, 2, 3, 4, 5)
 
 FORMATS = {Dtype.FP16: (5, 10), Dtype.BF16: (8, 7), Dtype.FP32R: (8, 13)}
 """Exponent and mantissa bits."""
@@ -197,7 +197,7 @@ def test_worked_examples(convert, bits, dtype, want):
     assert reference(dtype, bits) == want
 
 
-@pytest.mark.parametrize("latency", [0, 5])
+@pytest.mark.parametrize("latency", [0, 6])
 def test_latency_out_of_range(latency):
-    with pytest.raises(ValueError, match=f"latency must be 1 to 4, got {latency}"):
+    with pytest.raises(ValueError, match=f"latency must be 1 to 5, got {latency}"):
         Narrow(latency=latency)
