@@ -147,6 +147,18 @@ def elements(start: int, step: Sequence[int], num: Sequence[int]) -> list[int]:
     ]
 
 
+def touches(
+    source: Sequence[int], source_bytes: int, result: Sequence[int], result_bytes: int
+) -> bool:
+    """Whether some ordinal writes a byte that a later one reads."""
+    writer: dict[int, int] = {}
+    for ordinal, (read, written) in enumerate(zip(source, result, strict=True)):
+        if any(byte in writer for byte in range(read, read + source_bytes)):
+            return True
+        writer.update(dict.fromkeys(range(written, written + result_bytes), ordinal))
+    return False
+
+
 @dataclass
 class Result:
     """What left the validator."""

@@ -14,6 +14,7 @@ from frontend_bench import (
     TT,
     elements,
     record,
+    touches,
     validate,
     whole,
 )
@@ -164,6 +165,32 @@ def test_pairs(opcode):
         if operation.pair != pair
     ]
     assert not wrong
+
+
+def test_a_pair_never_shows_in_what_is_read():
+    """What goes in one slot is read before any of it is written."""
+    rng = random.Random(3)
+    records, observable = [], []
+    for _ in range(300):
+        num = rng.choice([(4, 1, 1), (2, 2, 1), (2, 3, 2), (6, 1, 2)])
+        step = (1, 2 * rng.randint(-4, 4), 2 * rng.randint(-4, 4))
+        out, size = rng.choice([(BF16, 2), (BF16, 2), (FP32, 4), (INT8, 1)])
+        start = {"src0": 0x100, "src1": 0x400, "dst": 0x100 + 2 * size * rng.randint(-6, 6)}
+        if rng.random() < 0.4:
+            start["dst"] = 0x100
+        addresses = {f"{name}__start_addr": address for name, address in start.items()}
+        types = {"out_dtype": out, "num_active_channels": 32}
+        opcode = rng.choice(list(BF16_OPERATORS))
+        records.append(record(opcode, **everywhere(num, step=step), **addresses, **types))
+        reads = elements(start["src0"], [2 * s for s in step], num)
+        writes = elements(start["dst"], [size * s for s in step], num)
+        observable.append(touches(reads, 2, writes, size))
+    found = validate(records, config=SUNDA).operations
+    assert {operation.reason for operation in found} == {0}
+    pairs = [operation.pair for operation in found]
+    assert not any(pair and shows for pair, shows in zip(pairs, observable, strict=True))
+    assert 40 < sum(pairs) < 260
+    assert sum(observable) > 40
 
 
 def test_a_pair_is_one_aligned_double_element_of_every_walk():

@@ -3,25 +3,37 @@
 import random
 from itertools import pairwise
 
+import pytest
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
+from dve_golden.isa.generations import Generation
 from dve_rtl.frontend.validate import LATENCY
 from dve_rtl.payloads import Handler
 from frontend_bench import (
     BF16,
+    BITVEC,
     BP,
+    CAST,
+    COPY,
     FP16,
     FP32,
     GA,
     GA2,
+    INT32,
     PL,
     PL2,
     PRAM,
     PSUM,
     QUADRANT,
+    TENSOR_TENSOR_FAMILY,
+    TT,
     elements,
     record,
+    touches,
     validate,
+    whole,
 )
+
+INT8, INT16, UINT16, FP32R, FP8 = 0x2, 0x4, 0x5, 0xB, 0xE
 
 
 def pointer(view):
@@ -94,6 +106,33 @@ def test_parameter_loads_resolved():
             assert pointer(o.imm1) == ("sbuf", 0, 0x2004)
 
 
+def test_tensor_tensor_resolved():
+    changes = {
+        "src0__start_addr": 0x8000_0007,
+        "src1__start_addr": PSUM + 0x102,
+        "src1__step_elem": (-1, 5, 7),
+        "src1__num_elem": (4, 64, 2),
+        "in0_in1_dtype__lo": UINT16,
+    }
+    cases = [  # opcode, op, src1, dst
+        (TT, Handler.TENSOR_TENSOR, 0x23, INT8, FP32R),
+        (BITVEC, Handler.BITVEC, 0x11, UINT16, UINT16),
+        (COPY, Handler.COPY_PREDICATED, 0, FP8, FP8),
+        (CAST, Handler.CAST_PREDICATED, 0, FP8, BF16),
+    ]
+    records = [
+        record(opcode, **changes, op=op, in0_in1_dtype__hi=hi, out_dtype=out)
+        for opcode, _, op, hi, out in cases
+    ]
+    got = validate(records, registers={7: 0x2002}, config=whole(Generation.MARIANA)).operations
+    for (opcode, handler, op, hi, out), o in zip(cases, got, strict=True):
+        assert (o.reason, o.opcode, o.handler, o.operator) == (0, opcode, handler, op)
+        assert walk(o.src0) == (("sbuf", 0, 0x2002), Dtype.UINT16, [1, 1, 1], [512, 1, 1])
+        assert walk(o.src1) == (("psum", 0, 0x102), hi, [-1, 5, 7], [4, 64, 2])
+        assert walk(o.dst) == (("sbuf", 0, 0x1000), out, [1, 1, 1], [512, 1, 1])
+        assert (o.serial, o.pair) == (0, 0)
+
+
 def test_load_parameter_ram_resolved():
     o = single(record(PRAM, addr=QUADRANT + 0x408, first_entry=200, entry_count=56))
     assert o.reason == 0
@@ -139,9 +178,9 @@ def test_gaps_and_stalls_change_nothing():
 X, DY, DX = 0x0000, 0x1000, 0x2000
 
 
-def back_prop(*, src0=X, src1=DY, dst=DX, dtypes=(FP32, FP32, FP32), channels=32, **patterns):
-    """0x65 over 16 elements; ``patterns`` replaces (step, count) of an operand."""
-    changes = {}
+def walks(*, src0=X, src1=DY, dst=DX, dtypes=(FP32, FP32, FP32), channels=32, **patterns):
+    """Walks over 16 elements; ``patterns`` replaces (step, count) of an operand."""
+    changes = {"num_active_channels": channels}
     for name, address in (("src0", src0), ("src1", src1), ("dst", dst)):
         step, num = patterns.get(name + "_walk", ((1, 1, 1), (16, 1, 1)))
         changes |= {
@@ -149,14 +188,23 @@ def back_prop(*, src0=X, src1=DY, dst=DX, dtypes=(FP32, FP32, FP32), channels=32
             f"{name}__step_elem": step,
             f"{name}__num_elem": num,
         }
-    return record(
-        BP,
-        **changes,
-        in0_in1_dtype__lo=dtypes[0],
-        in0_in1_dtype__hi=dtypes[1],
-        out_dtype=dtypes[2],
-        num_active_channels=channels,
-    )
+    return dtypes, changes
+
+
+INTEGER_OF = {FP32: INT32, BF16: INT16, FP16: INT16, INT32: INT32}
+
+
+def element_wise(opcode, dtypes, changes):
+    """An element-wise record whose elements are as large as ``dtypes``; None if none is legal."""
+    lo, hi, out = dtypes
+    if opcode in (COPY, CAST):
+        lo = INTEGER_OF[lo]
+    if opcode is BITVEC:
+        lo, hi, out = (INTEGER_OF[dtype] for dtype in dtypes)
+    if (opcode is BITVEC and not lo == hi == out) or (opcode is COPY and hi != out):
+        return None
+    types = {"in0_in1_dtype__lo": lo, "in0_in1_dtype__hi": hi, "out_dtype": out}
+    return record(opcode, **changes, **types)
 
 
 def everywhere(step, num):
@@ -164,39 +212,39 @@ def everywhere(step, num):
 
 
 def in_place(step, num, address=X):
-    return back_prop(src0=address, dst=address, **everywhere(step, num))
+    return walks(src0=address, dst=address, **everywhere(step, num))
 
 
 SERIAL_CASES = [
-    ("apart", 0, back_prop()),
-    ("in place, src0", 0, back_prop(dst=X)),
-    ("in place, src1", 0, back_prop(dst=DY)),
-    ("in place, both", 0, back_prop(src1=X, dst=X)),
-    ("one element ahead", 1, back_prop(dst=X + 4)),
-    ("one element behind", 1, back_prop(src0=X + 4, dst=X)),
-    ("right after src0", 0, back_prop(dst=X + 64)),
-    ("last word of src0", 1, back_prop(dst=X + 60)),
-    ("right before src1", 0, back_prop(dst=DY - 64)),
-    ("first word of src1", 1, back_prop(dst=DY - 60)),
-    ("between interleaved sources", 1, back_prop(dst=X + 4, **everywhere((2, 1, 1), (16, 1, 1)))),
-    ("other quadrant", 0, back_prop(dst=X + 4 + QUADRANT)),
-    ("other memory", 0, back_prop(dst=PSUM + X + 4)),
-    ("all in psum", 1, back_prop(src0=PSUM, dst=PSUM + 4)),
-    ("in place in psum", 0, back_prop(src0=PSUM + 8, dst=PSUM + 8)),
-    ("in place, other size", 1, back_prop(dst=X, dtypes=(FP32, FP32, BF16))),
-    ("in place, int32 to fp32", 0, back_prop(dst=X, dtypes=(0x8, FP32, FP32))),
-    ("in place, fp16 to bf16", 0, back_prop(dst=X, dtypes=(FP16, FP32, BF16))),
-    ("in place, steps differ", 1, back_prop(dst=X, src0_walk=((2, 1, 1), (16, 1, 1)))),
+    ("apart", 0, walks()),
+    ("in place, src0", 0, walks(dst=X)),
+    ("in place, src1", 0, walks(dst=DY)),
+    ("in place, both", 0, walks(src1=X, dst=X)),
+    ("one element ahead", 1, walks(dst=X + 4)),
+    ("one element behind", 1, walks(src0=X + 4, dst=X)),
+    ("right after src0", 0, walks(dst=X + 64)),
+    ("last word of src0", 1, walks(dst=X + 60)),
+    ("right before src1", 0, walks(dst=DY - 64)),
+    ("first word of src1", 1, walks(dst=DY - 60)),
+    ("between interleaved sources", 1, walks(dst=X + 4, **everywhere((2, 1, 1), (16, 1, 1)))),
+    ("other quadrant", 0, walks(dst=X + 4 + QUADRANT)),
+    ("other memory", 0, walks(dst=PSUM + X + 4)),
+    ("all in psum", 1, walks(src0=PSUM, dst=PSUM + 4)),
+    ("in place in psum", 0, walks(src0=PSUM + 8, dst=PSUM + 8)),
+    ("in place, other size", 1, walks(dst=X, dtypes=(FP32, FP32, BF16))),
+    ("in place, int32 to fp32", 0, walks(dst=X, dtypes=(0x8, FP32, FP32))),
+    ("in place, fp16 to bf16", 0, walks(dst=X, dtypes=(FP16, FP32, BF16))),
+    ("in place, steps differ", 1, walks(dst=X, src0_walk=((2, 1, 1), (16, 1, 1)))),
     (
         "in place, shapes differ",
         1,
-        back_prop(dst=X, src0_walk=((1, 4, 1), (4, 4, 1)), dst_walk=((1, 4, 1), (2, 8, 1))),
+        walks(dst=X, src0_walk=((1, 4, 1), (4, 4, 1)), dst_walk=((1, 4, 1), (2, 8, 1))),
     ),
     ("in place, reversed", 0, in_place((-1, 1, 1), (16, 1, 1), 60)),
-    ("one reversed", 1, back_prop(dst=60, dst_walk=((-1, 1, 1), (16, 1, 1)))),
+    ("one reversed", 1, walks(dst=60, dst_walk=((-1, 1, 1), (16, 1, 1)))),
     ("in place, step 0", 1, in_place((0, 1, 1), (16, 1, 1))),
     ("in place, one element, step 0", 0, in_place((0, 0, 0), (1, 1, 1))),
-    ("step 0 elsewhere", 0, back_prop(**everywhere((0, 1, 1), (16, 1, 1)))),
+    ("step 0 elsewhere", 0, walks(**everywhere((0, 1, 1), (16, 1, 1)))),
     # Row of 4 (spans 3 elements) repeated every 4, then 3 elements
     ("in place, rows", 0, in_place((1, 4, 0), (4, 4, 1))),
     ("in place, rows meet", 1, in_place((1, 3, 0), (4, 4, 1))),
@@ -207,42 +255,38 @@ SERIAL_CASES = [
     ("in place, planes", 0, in_place((1, 4, 16), (4, 4, 2))),
     ("in place, planes meet", 1, in_place((1, 4, 15), (4, 4, 2))),
     ("in place, broadcast", 1, in_place((1, 0, 0), (4, 4, 1))),
-    ("only src1 aliases", 1, back_prop(dst=DY + 4)),
-    ("in place with src0, src1 aliases", 1, back_prop(src1=X + 4, dst=X)),
-    ("by channel count", 0, back_prop(dst=X + 4 + 2 * QUADRANT, channels=64)),
+    ("only src1 aliases", 1, walks(dst=DY + 4)),
+    ("in place with src0, src1 aliases", 1, walks(src1=X + 4, dst=X)),
+    ("by channel count", 0, walks(dst=X + 4 + 2 * QUADRANT, channels=64)),
 ]
 
 
-def test_serial_flag():
-    got = validate([data for *_, data in SERIAL_CASES]).operations
-    assert {o.reason for o in got} == {0}
-    wrong = [
-        name for (name, serial, _), o in zip(SERIAL_CASES, got, strict=True) if o.serial != serial
+@pytest.mark.parametrize("opcode", TENSOR_TENSOR_FAMILY, ids=lambda opcode: opcode.name)
+def test_serial_flag(opcode):
+    made = [
+        (name, serial, data)
+        for name, serial, (dtypes, changes) in SERIAL_CASES
+        if (data := element_wise(opcode, dtypes, changes))
     ]
+    assert len(made) > 30
+    got = validate([data for *_, data in made]).operations
+    assert {o.reason for o in got} == {0}
+    wrong = [name for (name, serial, _), o in zip(made, got, strict=True) if o.serial != serial]
     assert not wrong
 
 
-def test_only_back_prop_is_serial():
+def test_only_element_wise_instructions_are_serial():
     operations = validate([record(GA, dst__start_addr=0), record(BP, dst__start_addr=4)]).operations
     assert [(o.reason, o.serial) for o in operations] == [(0, 0), (0, 1)]
 
 
-def touches(source, source_bytes, result, result_bytes):
-    """Whether some ordinal writes a byte that a later one reads."""
-    writer: dict[int, int] = {}
-    for ordinal, (read, written) in enumerate(zip(source, result, strict=True)):
-        if any(byte in writer for byte in range(read, read + source_bytes)):
-            return True
-        writer.update(dict.fromkeys(range(written, written + result_bytes), ordinal))
-    return False
-
-
-def test_pipelining_is_never_allowed_where_it_shows():
+@pytest.mark.parametrize(("opcode", "types"), [(BP, (FP32, FP32, BF16)), (TT, (FP32, BF16, FP8))])
+def test_pipelining_is_never_allowed_where_it_shows(opcode, types):
     rng = random.Random(1)
     records, observable = [], []
     for _ in range(200):
         num = rng.choice([(4, 1, 1), (2, 2, 1), (2, 3, 2), (1, 5, 1), (3, 1, 2)])
-        dtypes = [rng.choice((FP32, FP32, BF16)) for _ in range(3)]
+        dtypes = tuple(rng.choice(types) for _ in range(3))
         sizes = [DTYPE_BYTES[Dtype(dtype)] for dtype in dtypes]
         base = {"src0": 0x100, "src1": 0x400, "dst": 0x100}
         steps = {name: tuple(rng.randint(-4, 4) for _ in range(3)) for name in base}
@@ -250,13 +294,8 @@ def test_pipelining_is_never_allowed_where_it_shows():
             steps["dst"] = steps["src0"]
         if rng.random() < 0.6:
             base["dst"] += 4 * rng.randint(-8, 8)
-        records.append(
-            back_prop(
-                **base,
-                dtypes=tuple(dtypes),
-                **{f"{name}_walk": (steps[name], num) for name in base},
-            )
-        )
+        patterns = {f"{name}_walk": (steps[name], num) for name in base}
+        records.append(element_wise(opcode, *walks(**base, dtypes=dtypes, **patterns)))
         byte_walks = {
             name: elements(base[name], [size * s for s in steps[name]], num)
             for name, size in zip(base, sizes, strict=True)
