@@ -5,17 +5,22 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
+import numpy as np
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from dve_cosim.reference import geometry_of
+from dve_golden.frontend.legality import validate as golden_validate
 from dve_golden.isa.codec import encode
-from dve_golden.isa.enums import REGISTERS, Dtype, Opcode
+from dve_golden.isa.enums import REGISTERS, Dtype, Opcode, Reason
 from dve_golden.isa.generations import Generation
+from dve_golden.isa.text import format_instruction
 from dve_rtl.config import EngineConfig
 from dve_rtl.frontend.gather import GatheredRecord
 from dve_rtl.frontend.validate import Validator
 from dve_rtl.payloads import Operation
+from numpy.typing import NDArray
 
 GA = Opcode.BATCH_NORM_GRAD_ACCUMULATE
 GA2 = Opcode.BATCH_NORM_GRAD_ACCUMULATE2
@@ -265,3 +270,17 @@ def validate(
     """
     bench = _bench(config, tuple(sorted((registers or {}).items())))
     return bench.run(records, gaps, stalls)
+
+
+def agreed_reasons(
+    records: Sequence[bytes], registers: NDArray[np.uint32], config: EngineConfig
+) -> list[Reason]:
+    """Reasons of the records, on which the validator and the golden model must agree."""
+    result = validate(records, registers=dict(enumerate(map(int, registers))), config=config)
+    geometry = geometry_of(config)
+    reasons = []
+    for data, operation in zip(records, result.operations, strict=True):
+        verdict = golden_validate(data, registers=registers, geometry=geometry)
+        assert operation.reason == verdict.reason, format_instruction(data, config.generation)
+        reasons.append(verdict.reason)
+    return reasons
