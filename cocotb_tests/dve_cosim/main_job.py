@@ -1,7 +1,7 @@
 """The main job: one batch-norm backward pass on golden and on RTL, compared bit by bit.
 
-The golden machine goes first, because the host needs its sums for the coefficients. What it was
-given is recorded and handed to the RTL unchanged; whole states are compared after every batch.
+The golden machine goes first: what it was given is recorded and handed to the RTL unchanged. Whole
+states are compared after every batch.
 """
 
 import time
@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, backward, reference, step_count
+from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, reference, step_count
 from dve_golden.batchnorm.accuracy import RelativeErrors, relative_errors, ulp_error
+from dve_golden.batchnorm.on_engine import EngineBackward
+from dve_golden.batchnorm.on_host import host_backward
 from dve_golden.batchnorm.step import Step, merge
 from dve_golden.isa.enums import RECORD_BYTES, Dtype, Opcode, Reason
+from dve_golden.isa.text import disassemble
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
@@ -37,7 +40,11 @@ class _Recorder(GoldenEngine):
     """The golden machine, keeping what it was given."""
 
     def __init__(self, config: EngineConfig, total: int, progress: Progress) -> None:
-        super().__init__(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+        super().__init__(
+            sbuf_bytes=config.sbuf_bytes,
+            psum_bytes=config.psum_bytes,
+            generation=config.generation,
+        )
         self.steps: list[Step] = []
         self._total = total
         self._progress = progress
@@ -54,6 +61,7 @@ def run_main_job(
     *,
     config: EngineConfig,
     mean_coupling: bool = True,
+    on_engine: bool = True,
     seed: int = 0,
     waves: Path | None = None,
     progress: Progress = silent,
@@ -67,7 +75,7 @@ def run_main_job(
         The layer.
     config : EngineConfig
         The engine; golden takes its memory sizes.
-    mean_coupling : bool
+    mean_coupling, on_engine : bool
         See `dve_golden.batchnorm.backward`.
     seed : int
         If not 0, a quarter of the transfers on every stream are delayed, by pauses of this seed.
@@ -81,19 +89,16 @@ def run_main_job(
     Raises
     ------
     ValueError
-        If a partition of ``config`` holds no tile.
+        If a partition of ``config`` holds no tile, or a rectifier is to be on the host.
     CosimError
         If the simulator cannot be built or fails.
     """
     layer = workload.layer
     clock = _StepClock()
-    recorder = _Recorder(
-        config, step_count(layer, config.sbuf_active_bytes, on_engine=False), progress
-    )
+    steps = step_count(layer, config.sbuf_active_bytes, on_engine=on_engine)
+    recorder = _Recorder(config, steps, progress)
     with clock.step("golden"):
-        gradients = backward(
-            **layer.arguments(), mean_coupling=mean_coupling, backend=recorder, on_engine=False
-        )
+        gradients, assembly = _golden(layer, recorder, mean_coupling, on_engine)
     with clock.step("reference"):
         exact = reference(layer)
         errors = _errors(layer, gradients, exact)
@@ -137,16 +142,30 @@ def run_main_job(
         workload=workload,
         config=config,
         mean_coupling=mean_coupling,
+        on_engine=on_engine,
         seed=seed,
         gradients=gradients,
         errors=errors,
         framework_errors=framework_errors,
         instructions=instructions,
+        assembly=assembly,
         elements=sum(batch.elements for batch in batches),
         differing_bits=bits,
         first_differences=shown,
         seconds=clock.seconds,
     )
+
+
+def _golden(
+    layer: Layer, recorder: _Recorder, mean_coupling: bool, on_engine: bool
+) -> tuple[Gradients, str]:
+    """The gradients, and the program that gave them as text."""
+    if on_engine:
+        job = EngineBackward(layer, recorder, mean_coupling=mean_coupling)
+        return job.run(), job.program.assembly()
+    gradients = host_backward(layer, recorder, mean_coupling=mean_coupling)
+    program = b"".join(step.program for step in recorder.steps)
+    return gradients, disassemble(program, recorder.generation)
 
 
 class _StepClock:

@@ -1,10 +1,11 @@
 """What the main job starts from and what it finds."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from dve_golden.batchnorm import Gradients, Layer
-from dve_golden.isa.enums import Dtype, Opcode
+from dve_golden.isa.enums import MAX_CHANNELS, Dtype, Opcode
 from dve_golden.isa.notation import MNEMONICS
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
@@ -58,6 +59,14 @@ class Executed:
         return MNEMONICS[self.opcode]
 
 
+class Share(NamedTuple):
+    """What one kind of instruction has in a program."""
+
+    name: str
+    count: int
+    cycles: int
+
+
 @dataclass(frozen=True, eq=False)
 class GradientErrors:
     """Errors of one gradient against float64.
@@ -95,6 +104,8 @@ class MainResult:
     workload : Workload
     config : EngineConfig
     mean_coupling : bool
+    on_engine : bool
+        Whether the engine formed the coefficients.
     seed : int
     gradients : Gradients
         As computed; golden's, which are the RTL's unless bits differ.
@@ -104,6 +115,8 @@ class MainResult:
         The same of the workload's other implementation; empty if there is none.
     instructions : list of Executed
         In order.
+    assembly : str
+        Their text.
     elements : int
         Elements through the datapath: channels times count of each GradAccum and BackProp.
     differing_bits : int
@@ -118,11 +131,13 @@ class MainResult:
     workload: Workload
     config: EngineConfig
     mean_coupling: bool
+    on_engine: bool
     seed: int
     gradients: Gradients
     errors: dict[str, GradientErrors]
     framework_errors: dict[str, GradientErrors]
     instructions: list[Executed]
+    assembly: str
     elements: int
     differing_bits: int
     first_differences: list[str]
@@ -142,6 +157,27 @@ class MainResult:
     def cycles(self) -> int:
         """Clock cycles of all instructions."""
         return sum(instruction.cycles for instruction in self.instructions)
+
+    @property
+    def mix(self) -> list[Share]:
+        """Instructions and cycles by mnemonic, in the order in which they first occur."""
+        found: dict[str, Share] = {}
+        for done in self.instructions:
+            _, count, cycles = found.get(done.name, Share(done.name, 0, 0))
+            found[done.name] = Share(done.name, count + 1, cycles + done.cycles)
+        return list(found.values())
+
+    @property
+    def bound_cycles(self) -> int:
+        """Fewest cycles of two passes over the data, one element per lane and clock.
+
+        Channels that do not fill the lanes are counted as if they did: no program could use the
+        others.
+        """
+        layer, lanes = self.workload.layer, self.config.lanes
+        tiles = range(0, layer.channels, MAX_CHANNELS)
+        groups = sum(-(-min(MAX_CHANNELS, layer.channels - tile) // lanes) for tile in tiles)
+        return 2 * groups * layer.elements
 
     @property
     def elements_per_lane_cycle(self) -> float:

@@ -33,11 +33,17 @@ def html_page(result: MainResult, plots: list[str]) -> str:
             "per partition",
         ),
         ("mean coupling", "yes" if result.mean_coupling else "no"),
+        ("coefficients", "on the engine" if result.on_engine else "on the host"),
         ("stream pauses", f"seed {result.seed}" if result.seed else "none"),
         ("instructions", f"{len(result.instructions):,}"),
         ("cycles", f"{result.cycles:,}"),
         ("elements per lane and cycle", f"{result.elements_per_lane_cycle:.4f}"),
+        ("share of the bound of two passes", f"{result.bound_cycles / result.cycles:.4f}"),
         ("differing bits", f"{result.differing_bits:,}"),
+    ]
+    mix = [
+        (share.name, f"{share.count:,}", f"{share.cycles:,}", f"{share.cycles / result.cycles:.1%}")
+        for share in result.mix
     ]
     gradients = [
         (
@@ -67,6 +73,8 @@ def html_page(result: MainResult, plots: list[str]) -> str:
 <h1>Batch-norm backward, RTL against golden</h1>
 <p{css}><strong>{verdict}</strong></p>
 {different}{_html_table(("", ""), figures)}
+<h2>Instructions</h2>
+{_html_table(("instruction", "number", "cycles", "share of cycles"), mix)}
 <h2>Gradients against float64</h2>
 {_html_table(("gradient", "ulp of", "max ulp", "99.9 % ulp", "largest relative error"), gradients)}
 <h2>Wall time</h2>

@@ -46,12 +46,31 @@ def cosim(
         bool,
         typer.Option("--no-mean-coupling", help="Take the given mean as exact."),
     ] = False,
+    host_coefficients: Annotated[
+        bool,
+        typer.Option(
+            "--host-coefficients",
+            help="Add the sums of tiles and form the coefficients on the host, in float64.",
+        ),
+    ] = False,
+    fuse_relu: Annotated[
+        bool,
+        typer.Option(
+            "--fuse-relu",
+            help="A rectifier follows the layer: the input has relu_mask [N, C, ...] (bool or"
+            " uint8), or beta [C] to form it again.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.npz", help="Write d_x, d_gamma and d_beta."),
     ] = None,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
+    ] = None,
+    asm: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the program that ran, for dve asm."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -70,16 +89,19 @@ def cosim(
 ) -> None:
     """Run batch-norm backward of a real layer on the RTL and compare every bit.
 
-    GradAccum2, host coefficients, ParamLoad2 and BackProp run as 64-byte instructions through
-    the Verilog under Verilator and through the golden model; the whole state is compared. The
-    gradients are compared with float64.
+    GradAccum2, tensor-tensor instructions for the coefficients, ParamLoad2 and BackProp run as
+    64-byte instructions through the Verilog under Verilator and through the golden model; the
+    whole state is compared. The gradients are compared with float64.
 
     Exit status 0 if no bit differs, 1 if one does, 2 on bad input or if the simulation fails.
 
-    Examples: dve cosim; dve cosim --dtype bf16 --lanes 32 --report out
+    Examples: dve cosim; dve cosim --dtype bf16 --lanes 32 --report out; dve cosim
+    --fuse-relu --asm backward.s
     """
     config = chosen_engine(preset, lanes)
-    workload = chosen_workload(input_file, dtype)
+    if fuse_relu and host_coefficients:
+        raise UserError("--fuse-relu needs coefficients on the engine: no --host-coefficients")
+    workload = chosen_workload(input_file, dtype, fuse_relu=fuse_relu)
     try:
         waves_format(wave)
     except ValueError as error:
@@ -88,6 +110,7 @@ def cosim(
         {
             "--out": out,
             "--json": json_out,
+            "--asm": asm,
             "--wave": wave,
             "--report": report and _first_target(report),
         },
@@ -99,6 +122,7 @@ def cosim(
                 workload,
                 config=config,
                 mean_coupling=not no_mean_coupling,
+                on_engine=not host_coefficients,
                 seed=seed,
                 waves=wave,
                 progress=progress,
@@ -110,6 +134,8 @@ def cosim(
         files[out] = npz_bytes(result.gradients._asdict())
     if json_out is not None:
         files[json_out] = as_json(result)
+    if asm is not None:
+        files[asm] = result.assembly.encode()
     try:
         if report is None:
             write_together(files)

@@ -18,6 +18,7 @@ def print_result(result: MainResult) -> None:
         markup=False,
     )
     console.print(_comparison(result))
+    console.print(_mix(result))
     for line in result.first_differences:
         console.print(line, markup=False)
     console.print(_gradients(result))
@@ -37,11 +38,24 @@ def _comparison(result: MainResult) -> Table:
     table.add_row("instructions", f"{len(result.instructions):,}")
     table.add_row("cycles", f"{result.cycles:,}")
     table.add_row("elements per lane and cycle", f"{result.elements_per_lane_cycle:.4f}")
+    table.add_row("share of two-pass bound", f"{result.bound_cycles / result.cycles:.4f}")
     colour = "bold red" if result.differing_bits else "bold green"
     table.add_row("differing bits", f"[{colour}]{result.differing_bits:,}[/]", end_section=True)
     for step, label in timed_steps(result):
         indent = "  " if step == "python" else ""
         table.add_row(f"{indent}{label}", f"{result.seconds[step]:.2f} s")
+    return table
+
+
+def _mix(result: MainResult) -> Table:
+    where = "engine" if result.on_engine else "host"
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(f"coefficients on the {where}")
+    for heading in ("instructions", "cycles", "share"):
+        table.add_column(heading, justify="right")
+    for share in result.mix:
+        part = share.cycles / result.cycles
+        table.add_row(share.name, f"{share.count:,}", f"{share.cycles:,}", f"{part:.1%}")
     return table
 
 

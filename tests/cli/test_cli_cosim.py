@@ -1,6 +1,7 @@
 """``dve cosim`` from options to files, with the simulator replaced by a golden machine."""
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -50,7 +51,41 @@ def test_default_layer():
     assert "digits layer: 32 x 16 x 8 x 8, fp32, 8 lanes" in result.stdout
     for line in ("instructions", "cycles", "elements per lane and cycle", "differing bits"):
         assert line in result.stdout
+    assert "coefficients on the engine" in result.stdout
+    assert re.search(r"tensor_tensor +5 +50 +62.5%", result.stdout)
     assert "bound of the relative errors of this layer: 2^-21, kept" in result.stdout
+
+
+@pytest.mark.usefixtures("simulator")
+def test_host_coefficients_keep_the_earlier_path(tmp_path):
+    figures = tmp_path / "figures.json"
+    result = dve_cosim("--host-coefficients", "--json", figures)
+    assert result.exit_code == 0, result.output
+    assert "coefficients on the host" in result.stdout
+    document = json.loads(figures.read_text())
+    assert (document["coefficients"], document["instructions"]) == ("host", 3)
+
+
+@pytest.mark.usefixtures("simulator")
+@pytest.mark.parametrize("options", [(), ("--host-coefficients",), ("--fuse-relu",)])
+def test_program_that_ran(tmp_path, options):
+    text, binary = tmp_path / "backward.s", tmp_path / "backward.bin"
+    assert dve_cosim(*options, "--asm", text).exit_code == 0
+    done = CliRunner().invoke(main.app, ["asm", str(text), "-o", str(binary)])
+    assert done.exit_code == 0, done.output
+    first, last = (0x41 if "--fuse-relu" in options else 0x94), 0x65
+    assert (binary.read_bytes()[0], binary.read_bytes()[-64]) == (first, last)
+
+
+@pytest.mark.usefixtures("simulator")
+def test_fused_rectifier(tmp_path, arrays):
+    layer, out = tmp_path / "layer.npz", tmp_path / "out.npz"
+    mask = arrays["x"] > 0
+    np.savez(layer, **arrays, relu_mask=mask)
+    assert dve_cosim("--input", layer, "--fuse-relu", "--out", out).exit_code == 0
+    expected = backward(**arrays, fuse_relu=True, relu_mask=mask)
+    with np.load(out) as written:
+        np.testing.assert_array_equal(written["d_x"], expected.d_x)
 
 
 @pytest.mark.usefixtures("simulator")
@@ -112,6 +147,7 @@ def test_a_differing_bit_is_exit_status_1(tmp_path, simulator, golden_runner):
         ({"x": np.zeros((0, 3)), "dy": np.zeros((0, 3))}, "no elements"),
         ({"x": np.zeros((4, 0)), "dy": np.zeros((4, 0))}, "no channels"),
         ({"x": np.array("text")}, "x must hold real numbers"),
+        ({"relu_mask": np.zeros((4, 3, 2))}, "relu_mask must be bool or uint8, got float64"),
     ],
 )
 def test_input_that_is_no_layer(tmp_path, arrays, changes, message):
@@ -143,6 +179,8 @@ def test_input_that_is_no_layer(tmp_path, arrays, changes, message):
         (["--input", "file"], "file is not an .npz file of plain arrays"),
         (["--out", "file", "--json", "file"], "--out and --json both name file"),
         (["--input", "file", "--out", "file"], "file is not an .npz file"),
+        (["--asm", "missing/a.s"], "there is no directory missing"),
+        (["--fuse-relu", "--host-coefficients"], "--fuse-relu needs coefficients on the engine"),
     ],
 )
 def test_bad_options(tmp_path, monkeypatch, arguments, message):

@@ -8,11 +8,12 @@ from dve_cosim.batchnorm_rtl import RtlEngine, engine
 from dve_cosim.main_job import run_main_job
 from dve_cosim.main_result import Workload
 from dve_golden.batchnorm import Layer, backward
+from dve_golden.isa.text import assemble
 from dve_rtl.config import EngineConfig
 
 ROOMY = EngineConfig(sbuf_bytes=1024, psum_bytes=256)
 TIGHT = EngineConfig(sbuf_bytes=256, psum_bytes=256, lanes=2)
-"""Holds tiles of 16 fp32 elements."""
+"""Holds tiles of 16 fp32 elements on the host's path, and two of 8 on the engine's."""
 
 
 @pytest.fixture
@@ -30,19 +31,44 @@ def two_tiles():
     return Workload("test", layer)
 
 
-def test_one_program_where_everything_fits(workload, golden_runner):
-    result = run_main_job(workload, config=ROOMY, run=golden_runner)
-    assert [done.name for done in result.instructions] == [
-        "grad_accumulate2",
-        "param_load2",
-        "back_prop",
-    ]
+@pytest.mark.parametrize(("on_engine", "coefficients"), [(True, 5), (False, 0)])
+def test_one_program_where_everything_fits(workload, golden_runner, on_engine, coefficients):
+    result = run_main_job(workload, config=ROOMY, on_engine=on_engine, run=golden_runner)
+    names = ["grad_accumulate2", *["tensor_tensor"] * coefficients, "param_load2", "back_prop"]
+    assert [done.name for done in result.instructions] == names
     assert {done.batch for done in result.instructions} == {0}
     assert result.differing_bits == 0
     assert result.first_differences == []
-    assert (result.elements, result.cycles) == (2 * 20 * 3, 30)
-    assert result.elements_per_lane_cycle == 120 / (8 * 30)
+    cycles = 10 * len(names)
+    assert (result.elements, result.cycles) == (2 * 20 * 3, cycles)
+    assert result.elements_per_lane_cycle == 120 / (8 * cycles)
+    assert result.bound_cycles == 2 * 20
     assert result.errors["d_x"].relative < 2.0**-21
+    assert [(share.name, share.count, share.cycles) for share in result.mix] == [
+        (name, names.count(name), 10 * names.count(name)) for name in dict.fromkeys(names)
+    ]
+    program = assemble(result.assembly)
+    assert [record for record in program[::64]] == [int(d.opcode) for d in result.instructions]
+
+
+def test_bound_counts_whole_channel_groups(golden_runner):
+    x = np.random.default_rng(5).normal(size=(3, 137))
+    layer = Layer.from_arrays(x, x, x.mean(axis=0), np.ones(137), inv_std=np.ones(137))
+    result = run_main_job(Workload("test", layer), config=ROOMY, run=golden_runner)
+    assert result.bound_cycles == 2 * (128 // 8 + 2) * 3
+    assert result.differing_bits == 0
+
+
+def test_fused_rectifier(workload, golden_runner):
+    arguments = workload.layer.arguments() | {"fuse_relu": True, "beta": np.zeros(3)}
+    fused = Workload("test", Layer.from_arrays(**arguments))
+    result = run_main_job(fused, config=ROOMY, run=golden_runner)
+    assert (result.differing_bits, result.elements) == (0, 2 * 20 * 3)
+    assert {"tensor_tensor": 9, "copy_predicated": 1}.items() <= {
+        share.name: share.count for share in result.mix
+    }.items()
+    with pytest.raises(ValueError, match="needs coefficients on the engine"):
+        run_main_job(fused, config=ROOMY, on_engine=False, run=golden_runner)
 
 
 def test_gradients_are_those_of_backward(workload, golden_runner):
@@ -52,8 +78,23 @@ def test_gradients_are_those_of_backward(workload, golden_runner):
         np.testing.assert_array_equal(got, expected)
 
 
-def test_tiles_need_several_runs(golden_runner):
+def test_buffers_that_take_turns_share_a_run(golden_runner):
+    """Three tiles in two buffers: the third one needs the buffer of the first."""
     result = run_main_job(two_tiles(), config=TIGHT, run=golden_runner)
+    runs = [[], [], []]
+    for done in result.instructions:
+        runs[done.batch].append(done.name)
+    assert runs == [
+        ["grad_accumulate2"] * 2,
+        ["tensor_tensor", "grad_accumulate2", *["tensor_tensor"] * 6, "param_load2", "back_prop"],
+        ["back_prop"] * 2,
+    ]
+    assert result.differing_bits == 0
+    assert result.elements == 2 * 24 * 3
+
+
+def test_tiles_need_several_runs(golden_runner):
+    result = run_main_job(two_tiles(), config=TIGHT, on_engine=False, run=golden_runner)
     assert [(done.batch, done.name) for done in result.instructions] == [
         (0, "grad_accumulate2"),
         (1, "grad_accumulate2"),
@@ -77,7 +118,7 @@ def test_a_wrong_bit_is_counted_once_and_named(golden_runner):
         return result
 
     broken.called = False
-    result = run_main_job(two_tiles(), config=TIGHT, run=broken)
+    result = run_main_job(two_tiles(), config=TIGHT, on_engine=False, run=broken)
     assert result.differing_bits == 2 + 7
     assert len(result.first_differences) == 2
     assert result.first_differences[0].startswith("batch 0: sbuf[2, 200]: got 0x")
@@ -90,7 +131,7 @@ def test_a_wrong_completion_counts(workload, golden_runner):
         result.reason[1] = 5
         return result
 
-    result = run_main_job(workload, config=ROOMY, run=broken)
+    result = run_main_job(workload, config=ROOMY, on_engine=False, run=broken)
     assert result.differing_bits == 2
     assert "completion 1: got opcode 0x8e reason 5 (dtype)" in result.first_differences[0]
 
@@ -115,7 +156,7 @@ def test_each_run_has_its_own_waveform(workload, golden_runner):
         return golden_runner(program, **options)
 
     run_main_job(workload, config=ROOMY, waves=Path("a/b.vcd"), run=run)
-    run_main_job(two_tiles(), config=TIGHT, waves=Path("a/b.fst"), run=run)
+    run_main_job(two_tiles(), config=TIGHT, on_engine=False, waves=Path("a/b.fst"), run=run)
     assert [str(name) for name in names] == [
         "a/b.vcd",
         *(f"a/b.{index}.fst" for index in range(4)),
@@ -125,7 +166,11 @@ def test_each_run_has_its_own_waveform(workload, golden_runner):
 def test_progress_counts_over_all_runs(golden_runner):
     calls = []
     run_main_job(
-        two_tiles(), config=TIGHT, run=golden_runner, progress=lambda *call: calls.append(call)
+        two_tiles(),
+        config=TIGHT,
+        on_engine=False,
+        run=golden_runner,
+        progress=lambda *call: calls.append(call),
     )
     assert [call for call in calls if call[0] == "golden"] == [
         ("golden", n, 4) for n in (1, 2, 3, 4)

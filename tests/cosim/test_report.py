@@ -31,8 +31,12 @@ def result(golden_runner):
 def test_json_has_every_figure(result):
     document = json.loads(as_json(result))
     assert document["differing_bits"] == 0
-    assert document["instructions"] == len(document["timeline"]) == 3
-    assert document["cycles"] == sum(entry["cycles"] for entry in document["timeline"]) == 30
+    assert document["instructions"] == len(document["timeline"]) == 8
+    assert document["cycles"] == sum(entry["cycles"] for entry in document["timeline"]) == 80
+    assert document["coefficients"] == "engine"
+    assert sum(share["cycles"] for share in document["mix"]) == 80
+    assert {"name": "tensor_tensor", "count": 5, "cycles": 50} in document["mix"]
+    assert document["bound_cycles"] == 16
     assert document["elements_per_lane_cycle"] == result.elements_per_lane_cycle
     assert set(document["ulp"]) == {"d_x", "d_gamma", "d_beta"}
     assert set(document["ulp"]["d_x"]) == {"format", "max", "p99.9"}
@@ -61,6 +65,7 @@ def test_page_needs_only_the_files_beside_it(result):
     assert linked == set(files) - {"index.html"}
     assert "a &lt;b&gt;.npz" in page
     assert "agree in every bit" in page
+    assert "<tr><td>tensor_tensor<td>5<td>50<td>62.5%" in page
     assert [name for name, data in files.items() if data.startswith(PNG)] == [
         "ulp_d_x.png",
         "ulp_d_gamma.png",

@@ -105,8 +105,6 @@ def backward(
     engine = _engine(backend, generation, engine_options)
     if on_engine:
         return EngineBackward(layer, engine, mean_coupling=mean_coupling).run()
-    if layer.relu is not None:
-        raise ValueError("fuse_relu needs on_engine=True: the host forms no mask")
     return host_backward(layer, engine, mean_coupling=mean_coupling)
 
 

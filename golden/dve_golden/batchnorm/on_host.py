@@ -20,7 +20,7 @@ from dve_golden.isa.enums import MAX_CHANNELS
 
 
 def host_backward(layer: Layer, engine: Engine, *, mean_coupling: bool = True) -> Gradients:
-    """Gradients of a layer without a rectifier.
+    """Gradients of a layer.
 
     Channels are cut into tiles of 128, the elements of a channel into tiles that the partition
     holds. The binary32 sums of the tiles are added in float64 in the order of the tiles, so a
@@ -29,10 +29,12 @@ def host_backward(layer: Layer, engine: Engine, *, mean_coupling: bool = True) -
     Raises
     ------
     ValueError
-        If a partition holds no tile.
+        If the layer has a rectifier, or a partition holds no tile.
     RuntimeError
         If the engine rejects an instruction.
     """
+    if layer.relu is not None:
+        raise ValueError("a fused rectifier needs coefficients on the engine")
     layout = Layout.fit(layer.dtype, layer.elements, engine.sbuf_bytes)
     x_rows, dy_rows = channel_major(layer.x), channel_major(layer.dy)
     d_x = np.empty_like(x_rows)

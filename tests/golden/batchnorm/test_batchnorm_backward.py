@@ -180,7 +180,7 @@ def test_engine_errors():
         backward(**arrays, generation="trn1")
     with pytest.raises(ValueError, match="the engine is cayman, not sunda"):
         backward(**arrays, backend=GoldenEngine(), generation="sunda")
-    with pytest.raises(ValueError, match="fuse_relu needs on_engine=True"):
+    with pytest.raises(ValueError, match="a fused rectifier needs coefficients on the engine"):
         backward(**arrays, fuse_relu=True, beta=[0, 0, 0], on_engine=False)
     with pytest.raises(TypeError, match="takes no options, got sbuf_bytes"):
         backward(**arrays, backend=GoldenEngine(), sbuf_bytes=1024)
