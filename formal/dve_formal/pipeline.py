@@ -3,6 +3,9 @@
 If every path from a port into the unit to a port out of it has the same number L of registers, all
 of them on one clock and without enable or reset, then the unit is the function that it has with its
 registers made wires, L clocks later. That carries every proof over to the unit with its registers.
+
+Ports that are constant while there are operands in the unit have a part in this function, but none
+in its timing: they may meet an operand behind any register.
 """
 
 from collections import defaultdict
@@ -14,6 +17,10 @@ Bit = int | str
 REGISTER = "$dff"
 IGNORED = frozenset({"$scopeinfo"})
 CLOCKS = frozenset({"clk", "rst"})
+CONSTANT = frozenset({"control"})
+
+Depth = int | None
+"""Registers from the operands on; None of what is constant."""
 
 
 class Unbalanced(Exception):
@@ -36,10 +43,10 @@ def latency(module: dict[str, Any], output: str) -> int:
         If there is no such number, or if something has a state that is not a plain register.
     """
     names = _names(module)
-    depths: dict[Bit, int] = {}
+    depths: dict[Bit, Depth] = {}
     for name, port in module["ports"].items():
         if port["direction"] == "input" and name not in CLOCKS:
-            depths |= dict.fromkeys(port["bits"], 0)
+            depths |= dict.fromkeys(port["bits"], None if name in CONSTANT else 0)
     clock = module["ports"]["clk"]["bits"][0]
     users = defaultdict(list)
     waiting = {}
@@ -67,23 +74,31 @@ def latency(module: dict[str, Any], output: str) -> int:
                     depths[bit] = depth
                     ready.append(bit)
     bits = [bit for bit in module["ports"][output]["bits"] if isinstance(bit, int)]
-    found = {depths[bit] for bit in bits if bit in depths}
-    if not bits or any(bit not in depths for bit in bits):
+    found = {depth for bit in bits if (depth := depths.get(bit)) is not None}
+    if not found or any(bit not in depths for bit in bits):
         raise Unbalanced(f"{output} depends on a loop, or on no operand")
     if len(found) != 1:
         raise Unbalanced(f"bits of {output} are behind {sorted(found)} registers")
     return found.pop()
 
 
-def _depth(cell: dict[str, Any], clock: Bit, depths: dict[Bit, int], names: dict[Bit, str]) -> int:
+def _depth(
+    cell: dict[str, Any], clock: Bit, depths: dict[Bit, Depth], names: dict[Bit, str]
+) -> Depth:
     """Registers before the outputs of a cell all of whose operands are known."""
-    operands = {bit: depths[bit] for bit in _bits(cell, "input") if bit != clock}
+    operands = {
+        bit: depth
+        for bit in _bits(cell, "input")
+        if bit != clock and (depth := depths[bit]) is not None
+    }
     if len(set(operands.values())) > 1:
         least, most = (choose(operands, key=operands.__getitem__) for choose in (min, max))
         raise Unbalanced(
             f"{names.get(least, least)} is behind {operands[least]} registers where it meets "
             f"{names.get(most, most)} behind {operands[most]}"
         )
+    if not operands:
+        return None
     return next(iter(operands.values())) + (cell["type"] == REGISTER)
 
 

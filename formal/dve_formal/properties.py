@@ -40,6 +40,10 @@ def _pipeline(unit: str) -> Property:
 
 COARSE = "fractions of 11 bits"
 
+FP8 = ("FP8_EXP3", "FP8_EXP4", "FP8_EXP5")
+
+INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32")
+
 PROPERTIES = (
     _pipeline("adder"),
     Property(
@@ -91,16 +95,21 @@ PROPERTIES = (
     Property(name="multiply_one", unit="multiplier", statement="a * 1 = 1 * a = a"),
     _pipeline("widen"),
     Property(name="widen_fp32", unit="widen", statement="FP32 passes, NaN canonical"),
-    Property(
-        name="widen_fp16", unit="widen", statement="every FP16 element has its value, NaN canonical"
+    *(
+        Property(
+            name=f"widen_{form.lower()}",
+            unit="widen",
+            statement=f"every {form} element has its value, NaN canonical",
+        )
+        for form in ("FP16", "BF16", *FP8)
     ),
-    Property(
-        name="widen_bf16", unit="widen", statement="every BF16 element has its value, NaN canonical"
-    ),
-    Property(
-        name="widen_int32",
-        unit="widen",
-        statement="the binary32 number nearest to each of the 2^32 integers, ties to even",
+    *(
+        Property(
+            name=f"widen_{form.lower()}",
+            unit="widen",
+            statement=f"the binary32 number nearest to each {form}, ties to even",
+        )
+        for form in INTEGERS
     ),
     _pipeline("narrow"),
     Property(name="narrow_fp32", unit="narrow", statement="FP32 passes, NaN canonical"),
@@ -110,6 +119,15 @@ PROPERTIES = (
             unit="narrow",
             statement=f"the {form} number nearest to each of the 2^32 patterns, ties to even",
         )
-        for form in ("FP16", "BF16", "FP32R")
+        for form in ("FP16", "BF16", "FP32R", *FP8)
+    ),
+    *(
+        Property(
+            name=f"narrow_{form.lower()}",
+            unit="narrow",
+            statement=f"each of the 2^32 patterns as {form}, rounded, saturated, 0 of NaN",
+        )
+        for form in INTEGERS
     ),
 )
+"""Of the converters all hold for every value of every control value that has a part in them."""

@@ -22,7 +22,7 @@ from dve_formal.solver import Answer, decide
 RESULT = "o"
 """Port of the units whose latency is promised."""
 
-SHOWN = ("a", "b", "i", "subtract", "sign", "first", "got", "want")
+SHOWN = ("a", "b", "control", "i", "subtract", "sign", "first", "got", "want")
 """Ports of the properties' modules that make up a counterexample, in this order."""
 
 

@@ -10,13 +10,16 @@ from dve_formal import netlist, prover, solver
 from dve_formal.properties import PROPERTIES
 from dve_formal.prover import Verdict, prove, unit_of
 from dve_formal.solver import Answer, decide
+from dve_golden.isa.control import Control, IntegerRounding
 from dve_rtl.config import PRESETS
+from dve_rtl.convert.control import encoded
 
 MINUTES = {"add_is_ieee"}
 """Left to ``dve prove``."""
 
 CONVERTERS = ("widen", "narrow")
 UNITS = ("adder", "multiplier", *CONVERTERS)
+NEAREST = IntegerRounding.NEAREST_EVEN
 PLENTY = 600.0
 """Seconds; nothing here needs them."""
 
@@ -85,6 +88,9 @@ def planted(ports, wrong):
     return units
 
 
+CONVERTER = {"dtype": 4, "control": 7, "i": 32}
+
+
 def find(name, units, preset="sim"):
     (finding,) = prove(chosen(name), {preset: PRESETS[preset]}, seconds=PLENTY, units=units)
     return finding
@@ -100,13 +106,42 @@ def find(name, units, preset="sim"):
 )
 def test_one_wrong_bit_of_one_operand_is_found(name, code, form):
     pattern = 0x387FE123  # a subnormal of FP16
-    units = planted({"dtype": 4, "i": 32}, f"dtype == {code} && i == 32'h{pattern:x}")
+    units = planted(CONVERTER, f"dtype == {code} && control == 0 && i == 32'h{pattern:x}")
     finding = find(name, units, "fpga")
     assert finding.verdict is Verdict.REFUTED
     assert finding.counterexample["i"] == pattern
     right = int(ieee.narrowed(np.array([pattern], np.uint32), form)[0])
     assert finding.counterexample["got"] == right ^ 1
     assert finding.described()["counterexample"]["i"] == "0x387fe123"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "control", "i", "right"),
+    [
+        ("narrow_fp32", 0xA, Control(flush_to_zero=True), 0x807FFFFF, 0x80000000),
+        ("narrow_fp16", 7, Control(sis=True), 0x477FF000, 0x7BFF),
+        ("narrow_fp16", 7, Control(flush_to_zero=True), 0xB87FDFFF, 0x8000),
+        ("narrow_bf16", 6, Control(sns=True), 0xFFFFFFFF, 0x7F7F),
+        ("narrow_fp8_exp3", 0xD, Control(range_extension=True), 0x41F40001, 0x7F),
+        ("narrow_fp8_exp4", 0xE, Control(emax_e4m3=8), 0x43E80000, 0x7E),
+        ("narrow_fp8_exp5", 0xF, Control(ocp_sat=True), 0xC7700000, 0xFB),
+        ("narrow_int8", 2, Control(integer_rounding=NEAREST), 0xC3008000, 0x80),
+        ("narrow_uint32", 9, Control(), 0x4F7FFFFF, 0xFFFFFF00),
+        ("widen_fp8_exp3", 0xD, Control(range_extension=True), 0x7E, 0x41F00000),
+        ("widen_fp8_exp4", 0xE, Control(), 0xF8, 0xFF800000),
+        ("widen_fp8_exp5", 0xF, Control(flush_to_zero=True), 0x83, 0x80000000),
+        ("widen_bf16", 6, Control(flush_to_zero=True), 0x7F, 0),
+        ("widen_int16", 4, Control(), 0x8000, 0xC7000000),
+    ],
+)
+def test_one_wrong_bit_under_one_control_value_is_found(name, code, control, i, right):
+    bits = sum(bit << at for at, bit in enumerate(encoded(control).values()))
+    units = planted(CONVERTER, f"dtype == {code} && control == {bits} && i == 32'h{i:x}")
+    finding = find(name, units)
+    assert finding.verdict is Verdict.REFUTED
+    shown = finding.counterexample
+    assert (shown["control"], shown["i"]) == (bits, i)
+    assert (shown["got"] ^ right) % (1 << 8) == 1  # bits above an element are no part of it
 
 
 def test_one_wrong_sum_is_found():
@@ -123,14 +158,17 @@ def test_one_wrong_sum_is_found():
 
 
 def test_a_wrong_integer_is_found():
-    finding = find("widen_int32", planted({"dtype": 4, "i": 32}, "i == 32'h81000001"))
+    finding = find("widen_int32", planted(CONVERTER, "i == 32'h81000001"))
     assert finding.verdict is Verdict.REFUTED
     assert finding.counterexample["i"] == 0x81000001
 
 
 # --- pipelines ----------------------------------------------------------------------------------
 
-HEAD = "module unit(input clk, input [3:0] dtype, input [31:0] i, output [31:0] o);\n"
+HEAD = (
+    "module unit(input clk, input [3:0] dtype, input [6:0] control, input [31:0] i,"
+    " output [31:0] o);\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +188,7 @@ HEAD = "module unit(input clk, input [3:0] dtype, input [31:0] i, output [31:0] 
         ("reg [31:0] x; always @(negedge clk) x <= i; assign o = x;", "not on the rising edge"),
         ("reg [31:0] x; always @* if (clk) x = i; assign o = x;", "not a plain register"),
         ("assign o = 0;", "no operand"),
+        ("assign o = control;", "no operand"),
     ],
 )
 def test_a_pipeline_that_does_more_than_delay_is_refuted(body, explanation):
@@ -159,6 +198,18 @@ def test_a_pipeline_that_does_more_than_delay_is_refuted(body, explanation):
     finding = find("widen_pipeline", units)
     assert finding.verdict is Verdict.REFUTED
     assert re.search(explanation, finding.explanation)
+
+
+def test_control_values_may_meet_an_operand_in_any_stage():
+    body = (
+        "reg [31:0] x; reg [31:0] y; wire negate = ~control[0]; always @(posedge clk) begin"
+        " x <= i ^ control[1]; y <= negate ? ~x : x; end assign o = y + control[2];"
+    )
+
+    def units(name, config):
+        return f"{HEAD}{body}\nendmodule\n", 2
+
+    assert find("widen_pipeline", units).verdict is Verdict.PROVED
 
 
 # --- time and tools -----------------------------------------------------------------------------
