@@ -2,7 +2,9 @@
 
 import numpy as np
 from dve_golden.isa.codec import encode
+from dve_golden.isa.control import CONTROL_WORDS
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype, Opcode
+from dve_golden.isa.generations import Generation
 from dve_golden.machine import Machine
 
 QUADRANT = 0x80_0000  # SBUF bytes from one quadrant to the next
@@ -12,7 +14,14 @@ SBUF_BYTES = 256
 PSUM_BYTES = 128
 FLOATS = [Dtype.FP32, Dtype.FP16, Dtype.BF16]
 SOURCES = [*FLOATS, Dtype.INT32]
-RESULTS = [*FLOATS, Dtype.FP32R]
+INTEGERS = [
+    *(Dtype.INT8, Dtype.UINT8, Dtype.INT16, Dtype.UINT16, Dtype.INT32, Dtype.UINT32),
+]
+PLAIN = [*INTEGERS, *FLOATS, Dtype.FP8_EXP3, Dtype.FP8_EXP4, Dtype.FP8_EXP5]
+RESULTS = [*PLAIN, Dtype.FP32R]
+ARITHMETIC = [0x00, 0x04, 0x05, 0x06, 0x08, 0x09, 0x0D, 0x0E, 0x0F, *range(0x12, 0x1A)]
+SINCE_MARIANA = [0x20, 0x21, 0x22, 0x23]
+BIT_VECTOR = [0x00, 0x01, 0x02, 0x03, 0x0A, 0x0B, 0x0C, 0x10, 0x11]
 
 
 def pattern(name, address, counts, steps=None):
@@ -41,11 +50,13 @@ class RandomRecords:
     ----------
     seed
         Anything that seeds a numpy generator; decides machine state and records.
+    generation
+        One whose addresses are those of CAYMAN.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, generation=Generation.CAYMAN):
         self.rng = np.random.default_rng(seed)
-        self.machine = Machine(sbuf_bytes=SBUF_BYTES, psum_bytes=PSUM_BYTES)
+        self.machine = Machine(sbuf_bytes=SBUF_BYTES, psum_bytes=PSUM_BYTES, generation=generation)
         self.channels = int(
             self.rng.choice([1, 2, 3, 31, 33, 65], p=[0.3, 0.3, 0.3, 0.04, 0.03, 0.03])
         )
@@ -56,6 +67,12 @@ class RandomRecords:
         self.machine.lane_state[:, 0] = np.where(
             self.rng.random(128) < 0.8, counts, self.machine.lane_state[:, 0]
         )
+
+    def any_control(self):
+        """Change any of the control values."""
+        changed = self.rng.integers(0, 2, len(CONTROL_WORDS), np.uint32)
+        changed[0] += 7  # emax_e4m3
+        self.machine.control[:] = changed
 
     def words(self, *shape):
         """Any pattern, small integers, or ordinary fp32, fp16 and bf16 numbers."""
@@ -114,23 +131,79 @@ class RandomRecords:
         return dtypes[self.rng.integers(len(dtypes))]
 
     def back_prop(self):
+        return self.elementwise(
+            Opcode.BATCH_NORM_BACK_PROP, self.pick(PLAIN), self.pick(PLAIN), self.pick(RESULTS)
+        )
+
+    def tensor_tensor(self, operator=None):
+        operators = ARITHMETIC
+        if self.machine.geometry.generation is Generation.MARIANA:
+            operators = [*ARITHMETIC, *SINCE_MARIANA]
+        operator = self.pick(operators) if operator is None else operator
+        lo, hi, out = self.pick(PLAIN), self.pick(PLAIN), self.pick(RESULTS)
+        return self.elementwise(Opcode.TENSOR_TENSOR_ARITH_OP, lo, hi, out, operator)
+
+    def bit_vector(self, operator=None):
+        operator = self.pick(BIT_VECTOR) if operator is None else operator
+        dtype = self.pick(INTEGERS)
+        return self.elementwise(Opcode.TENSOR_TENSOR_BITVEC_OP, dtype, dtype, dtype, operator)
+
+    def copy_predicated(self):
+        dtype = self.pick(PLAIN)
+        return self.elementwise(Opcode.COPY_PREDICATED, self.pick(INTEGERS), dtype, dtype)
+
+    def cast_predicated(self):
+        return self.elementwise(
+            Opcode.CAST_PREDICATED, self.pick(INTEGERS), self.pick(PLAIN), self.pick(PLAIN)
+        )
+
+    def bf16(self, opcode, operator):
+        """One of SUNDA's opcodes: rows of pairs, at least two of them at a time."""
+        bf16 = Dtype.BF16
+        total = 2 * int(self.rng.integers(1, 11))
+        fields = {
+            "in0_in1_dtype.lo": bf16,
+            "in0_in1_dtype.hi": bf16,
+            "out_dtype": self.pick(RESULTS),
+            "op": operator,
+            "num_active_channels": self.channels,
+        }
+        base = self.base("sbuf")
+        for name in ("src0", "src1"):
+            inner, middle, outer = divisors_of(total // 2, self.rng)
+            counts = (2 * inner, middle, outer)
+            while True:
+                steps = (1, *(2 * int(s) for s in self.rng.integers(-3, 4, 2)))
+                reach = [(n - 1) * s for n, s in zip(counts, steps, strict=True)]
+                low = -sum(min(0, r) for r in reach)
+                high = SBUF_BYTES // 2 - sum(max(0, r) for r in reach)
+                if low < high:
+                    break
+            start = base + 4 * int(self.rng.integers(low // 2, high // 2))
+            fields |= pattern(name, start, counts, steps)
+        return encode(
+            opcode, fields | self.result(divisors_of(total, self.rng), fields["out_dtype"])
+        )
+
+    def elementwise(self, opcode, lo, hi, out, operator=0):
+        """Two sources of as many elements as the result, which may lie exactly on src1."""
         total = int(self.rng.integers(1, 21))
-        lo, hi, out = self.pick(SOURCES), self.pick(SOURCES), self.pick(RESULTS)
         fields = {
             "in0_in1_dtype.lo": lo,
             "in0_in1_dtype.hi": hi,
             "out_dtype": out,
+            "op": operator,
             "num_active_channels": self.channels,
             **self.sources(total, lo, hi),
             **self.result(divisors_of(total, self.rng), out),
         }
-        if self.rng.random() < 0.3 and fields["src1.start_addr"] < PSUM:  # exactly in place
+        if self.rng.random() < 0.3 and fields["src1.start_addr"] < PSUM:
             fields |= {
                 f"dst.{part}": fields[f"src1.{part}"]
                 for part in ("start_addr", "step_elem", "num_elem")
             }
-            fields["out_dtype"] = Dtype.FP32 if hi is Dtype.INT32 else hi
-        return encode(Opcode.BATCH_NORM_BACK_PROP, fields)
+            fields["out_dtype"] = hi
+        return encode(opcode, fields)
 
     def accumulate(self, opcode):
         total = int(self.rng.integers(1, 21))

@@ -1,67 +1,14 @@
 """The instructions as the specification words them: one channel, one element, one operation.
 
 Reads records at the byte offsets of batchnorm.md sections 2 to 7 and isa_common.md 5.1, keeps
-memories as bytearrays and computes with SoftFloat. It shares nothing with the golden machine and
-is as slow as it looks. Legality is not checked.
+memories as bytearrays, converts and computes one number at a time. It shares nothing with the
+golden machine and is as slow as it looks. Legality is not checked.
 """
 
 import struct
 
-import softfloatpy
-
-CANONICAL_NAN = 0x7FC0_0000
-BF16, FP16, INT32, FP32, FP32R = 0x6, 0x7, 0x8, 0xA, 0xB
-SIZE = {BF16: 2, FP16: 2, INT32: 4, FP32: 4, FP32R: 4}
-CANONICAL_NAN_OF = {BF16: 0x7FC0, FP16: 0x7E00, FP32: CANONICAL_NAN, FP32R: CANONICAL_NAN}
-
-
-def f32(bits):
-    return softfloatpy.Float32.from_bytes(bits.to_bytes(4, "big"))
-
-
-def bits_of(value):
-    bits = int.from_bytes(value.to_bytes(), "big")
-    return CANONICAL_NAN if bits & 0x7FFF_FFFF > 0x7F80_0000 else bits
-
-
-def add(a, b):
-    return bits_of(softfloatpy.f32_add(f32(a), f32(b)))
-
-
-def sub(a, b):
-    return bits_of(softfloatpy.f32_sub(f32(a), f32(b)))
-
-
-def mul(a, b):
-    return bits_of(softfloatpy.f32_mul(f32(a), f32(b)))
-
-
-def div(a, b):
-    return bits_of(softfloatpy.f32_div(f32(a), f32(b)))
-
-
-def widen(raw, dtype):
-    if dtype == INT32:
-        signed = raw - (1 << 32) if raw >> 31 else raw
-        return bits_of(softfloatpy.i32_to_f32(softfloatpy.Int32.from_int(signed)))
-    if dtype == BF16:
-        return bits_of(f32(raw << 16))
-    if dtype == FP16:
-        half = softfloatpy.Float16.from_bytes(raw.to_bytes(2, "big"))
-        return bits_of(softfloatpy.f16_to_f32(half))
-    return bits_of(f32(raw))
-
-
-def narrow(bits, dtype):
-    if bits & 0x7FFF_FFFF > 0x7F80_0000:
-        return CANONICAL_NAN_OF[dtype]
-    if dtype == FP16:
-        return int.from_bytes(softfloatpy.f32_to_f16(f32(bits)).to_bytes(), "big")
-    dropped = {BF16: 16, FP32R: 10, FP32: 0}[dtype]
-    kept, rest = divmod(bits, 1 << dropped)
-    twice = 2 * rest
-    kept += twice > 1 << dropped or (twice == 1 << dropped and dropped > 0 and kept & 1)
-    return kept if dtype == BF16 else kept << dropped
+from scalar_arithmetic import BIT_VECTOR, OPERATORS, add, div, mul, sub
+from scalar_conversions import FP32, SIZE, Converters
 
 
 class ScalarMachine:
@@ -73,6 +20,7 @@ class ScalarMachine:
         self.registers = machine.registers.tolist()
         self.lanes = [struct.unpack("<5I", row.tobytes()) for row in machine.lane_state]
         self.ram = list(struct.unpack("<256I", machine.parameter_ram.tobytes()))
+        self.converters = Converters(*machine.control.tolist())
 
     def state(self):
         return {
@@ -90,6 +38,13 @@ class ScalarMachine:
             0x8E: self.parameter_load2,
             0x66: self.load_parameter_ram,
             0x65: self.back_prop,
+            0x41: self.tensor_tensor,
+            0x51: self.bit_vector,
+            0x72: self.copy_predicated,
+            0x99: self.copy_predicated,
+            0x8A: self.tensor_tensor,
+            0x8B: self.tensor_tensor,
+            0x8F: self.tensor_tensor,
         }[record[0]](record)
 
     def place(self, address, k):
@@ -104,15 +59,21 @@ class ScalarMachine:
     def pointer(self, word, source):
         return self.registers[word] if source == 2 else word
 
-    def get(self, address, k, dtype, elements=0):
+    def get_raw(self, address, k, dtype, elements=0):
         row, offset = self.place(address, k)
         at = offset + elements * SIZE[dtype]
-        return widen(int.from_bytes(row[at : at + SIZE[dtype]], "little"), dtype)
+        return int.from_bytes(row[at : at + SIZE[dtype]], "little")
+
+    def put_raw(self, address, k, dtype, elements, raw):
+        row, offset = self.place(address, k)
+        at = offset + elements * SIZE[dtype]
+        row[at : at + SIZE[dtype]] = raw.to_bytes(SIZE[dtype], "little")
+
+    def get(self, address, k, dtype, elements=0):
+        return self.converters.widen(self.get_raw(address, k, dtype, elements), dtype)
 
     def put(self, address, k, dtype, elements, bits):
-        row, offset = self.place(address, k)
-        at = offset + elements * SIZE[dtype]
-        row[at : at + SIZE[dtype]] = narrow(bits, dtype).to_bytes(SIZE[dtype], "little")
+        self.put_raw(address, k, dtype, elements, self.converters.narrow(bits, dtype))
 
     def pattern(self, record, at, rank):
         """Address and the element offset of every ordinal."""
@@ -201,3 +162,38 @@ class ScalarMachine:
                 t2 = sub(mul(n, dy), b)
                 t4 = sub(t2, mul(sub(x, mean), c))
                 self.put(dst_at, k, out, dst_e, mul(prefactor, t4))
+
+    def elements(self, record):
+        """Types of src0, src1 and dst; and place by place what is at each ordinal."""
+        types = record[12] & 15, record[12] >> 4, record[13]
+        patterns = [self.pattern(record, at, 3) for at in (16, 32, 48)]
+        places = [
+            [
+                (address, k, dtype, at[e])
+                for dtype, (address, at) in zip(types, patterns, strict=True)
+            ]
+            for k in range(record[15])
+            for e in range(len(patterns[0][1]))
+        ]
+        return types, places
+
+    def tensor_tensor(self, record):
+        operator = {0x41: record[14], 0x8A: 0x04, 0x8B: 0x06, 0x8F: 0x05}[record[0]]
+        for src0, src1, dst in self.elements(record)[1]:
+            self.put(*dst, OPERATORS[operator](self.get(*src0), self.get(*src1)))
+
+    def bit_vector(self, record):
+        (dtype, _, _), places = self.elements(record)
+        for src0, src1, dst in places:
+            a, b = self.get_raw(*src0), self.get_raw(*src1)
+            self.put_raw(*dst, BIT_VECTOR[record[14]](a, b, 8 * SIZE[dtype]))
+
+    def copy_predicated(self, record):
+        (_, data, result), places = self.elements(record)
+        for src0, src1, dst in places:
+            if self.get_raw(*src0) == 0:
+                continue
+            if data == result:
+                self.put_raw(*dst, self.get_raw(*src1))
+            else:
+                self.put(*dst, self.get(*src1))

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.machine import Completion, Machine
 from random_records import (
+    ARITHMETIC,
+    BIT_VECTOR,
     PSUM,
     PSUM_BYTES,
     PSUM_QUADRANT,
     QUADRANT,
     SBUF_BYTES,
+    SINCE_MARIANA,
     RandomRecords,
     bits,
     pattern,
@@ -95,7 +99,7 @@ def snapshot(machine):
         name: getattr(machine, name).tobytes()
         for name in (
             *("sbuf", "psum", "lane_state", "parameter_ram"),
-            *("registers", "semaphores", "events"),
+            *("registers", "semaphores", "events", "control"),
         )
     }
 
@@ -153,6 +157,9 @@ def test_state_after_reset():
     assert machine.parameter_ram[[0, 1, 2, 4]].tolist() == [1, 1, 0.5, 0.25]
     assert (machine.semaphores.dtype, machine.semaphores.tolist()) == (np.uint32, [0] * 256)
     assert (machine.events.dtype, machine.events.tolist()) == (np.uint8, [0] * 256)
+    assert (machine.control.dtype, machine.control.tolist()) == (np.uint32, [7] + [0] * 6)
+    mariana = Machine(generation=Generation.MARIANA)
+    assert mariana.control.tolist() == [8] + [0] * 6
 
 
 def test_sizes_are_capped_at_the_active_size():
@@ -168,11 +175,11 @@ def test_illegal_instructions_only_complete():
     machine.sbuf[:] = rng.integers(0, 256, machine.sbuf.shape)
     machine.lane_state.view(np.uint32)[:] = rng.integers(0, 1 << 32, (128, 5), np.uint32)
     before = snapshot(machine)
-    unknown = bytes([0x41, 16]) + bytes(62)
+    unknown = bytes([0x42, 16]) + bytes(62)
     short = accumulate(3)[:1] + b"\x0f" + accumulate(3)[2:]
     outside = back_prop(3, out=0x80, steps=(100, 1, 1))
     assert machine.run(unknown + short + outside) == [
-        Completion(0, 0x41, Reason.OPCODE),
+        Completion(0, 0x42, Reason.OPCODE),
         Completion(1, 0x63, Reason.LENGTH),
         Completion(2, 0x65, Reason.WALK),
     ]
@@ -347,7 +354,52 @@ def agree(machine, record):
 def test_back_prop_equals_the_scalar_machine(batch):
     for seed in range(25):
         records = RandomRecords([65, batch, seed])
+        if batch % 2:
+            records.any_control()
         agree(records.machine, records.back_prop())
+
+
+@pytest.mark.parametrize("operator", [*ARITHMETIC, *SINCE_MARIANA], ids="{:#04x}".format)
+def test_tensor_tensor_equals_the_scalar_machine(operator):
+    for seed in range(24):
+        records = RandomRecords([41, operator, seed], Generation.MARIANA)
+        if seed % 2:
+            records.any_control()
+        agree(records.machine, records.tensor_tensor(operator))
+
+
+@pytest.mark.parametrize("operator", BIT_VECTOR, ids="{:#04x}".format)
+def test_bit_vector_operators_equal_the_scalar_machine(operator):
+    for seed in range(24):
+        records = RandomRecords([51, operator, seed])
+        agree(records.machine, records.bit_vector(operator))
+
+
+@pytest.mark.parametrize("kind", ["copy_predicated", "cast_predicated"])
+@pytest.mark.parametrize("batch", range(4))
+def test_predicated_copies_equal_the_scalar_machine(kind, batch):
+    for seed in range(40):
+        records = RandomRecords([72, batch, seed])
+        if seed % 2:
+            records.any_control()
+        if seed % 4 > 1:  # a predicate of random words is nearly always true
+            holes = records.rng.random(records.machine.sbuf.shape) < 0.7
+            records.machine.sbuf[holes] = 0
+        agree(records.machine, getattr(records, kind)())
+
+
+@pytest.mark.parametrize(
+    ("opcode", "operator"),
+    [
+        (Opcode.TENSOR_TENSOR_ADD_BF16, 0x04),
+        (Opcode.TENSOR_TENSOR_MULT_BF16, 0x06),
+        (Opcode.TENSOR_TENSOR_SUB_BF16, 0x05),
+    ],
+)
+def test_bf16_opcodes_equal_the_scalar_machine(opcode, operator):
+    for seed in range(40):
+        records = RandomRecords([int(opcode), seed], Generation.SUNDA)
+        agree(records.machine, records.bf16(opcode, operator))
 
 
 @pytest.mark.parametrize(
@@ -356,12 +408,16 @@ def test_back_prop_equals_the_scalar_machine(batch):
 def test_grad_accumulate_equals_the_scalar_machine(opcode):
     for seed in range(50):
         records = RandomRecords([int(opcode), seed])
+        if seed % 2:
+            records.any_control()
         agree(records.machine, records.accumulate(opcode))
 
 
 def test_parameter_loads_equal_the_scalar_machine():
     for seed in range(20):
         records = RandomRecords([64, seed])
+        if seed % 2:
+            records.any_control()
         for record in (records.load(), records.load2(), records.load_ram()):
             agree(records.machine, record)
         agree(records.machine, records.back_prop())

@@ -17,7 +17,7 @@ ADDRESSES = ("src0.start_addr", "src1.start_addr", "src.start_addr", "dst.start_
 def twin(machine, generation):
     """A machine of another generation in the same state."""
     other = Machine(sbuf_bytes=SBUF_BYTES, psum_bytes=PSUM_BYTES, generation=generation)
-    for name in (*STATE, "registers"):
+    for name in (*STATE, "registers", "control"):
         getattr(other, name)[:] = getattr(machine, name)
     return other
 
@@ -28,7 +28,11 @@ def bits_of(machine):
 
 def random_program(records, length=12):
     """Records one by one: making one sets the registers that it needs."""
-    kinds = [records.back_prop, records.load, records.load2, records.load_ram]
+    kinds = [
+        *(records.back_prop, records.load, records.load2, records.load_ram),
+        *(records.tensor_tensor, records.bit_vector),
+        *(records.copy_predicated, records.cast_predicated),
+    ]
     for kind in records.rng.integers(0, len(kinds), length):
         yield kinds[kind]()
 

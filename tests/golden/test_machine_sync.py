@@ -269,7 +269,7 @@ def test_reserved_bytes_of_a_sequencer_record_do_not_stop_its_update(machine):
 
 
 @pytest.mark.parametrize(
-    ("at", "byte", "reason"), [(0, 0x41, Reason.OPCODE), (1, 17, Reason.LENGTH)]
+    ("at", "byte", "reason"), [(0, 0x42, Reason.OPCODE), (1, 17, Reason.LENGTH)]
 )
 def test_reasons_1_and_2_neither_wait_nor_update(machine, at, byte, reason):
     instruction = bytearray(
@@ -377,12 +377,12 @@ def test_an_error_says_which_event_to_post(machine):
 
 
 def test_a_run_can_be_taken_up_where_it_waits(machine):
-    program = record(update=UpdateMode.SEM_INC_READ) + bytes([0x41]) + bytes(63)
+    program = record(update=UpdateMode.SEM_INC_READ) + bytes([0x42]) + bytes(63)
     program += record(wait=WaitMode.SEM_EQ_IMM, operands=(2, 0)) + record(Opcode.NOP)
     with pytest.raises(WaitingError, match=r"instruction 2 .* == 2 .* is 1$") as caught:
         machine.run(program)
     done = caught.value.completions
-    assert [astuple(completion) for completion in done] == [(0, 0xA0, 0), (1, 0x41, 1)]
+    assert [astuple(completion) for completion in done] == [(0, 0xA0, 0), (1, 0x42, 1)]
     machine.post(Post.SEM_ADD, INDEX, 1)
     rest = machine.run(program[64 * len(done) :])
     assert [astuple(completion) for completion in rest] == [(2, 0xA0, 0), (3, 0xA4, 0)]

@@ -52,8 +52,8 @@ class Operand:
         return self.read(0, self.walk.count)
 
     def read_raw(self, first: int, last: int) -> Patterns:
-        """The bit patterns of the same elements, past the converter, in a new array."""
-        return load(self.memory, self.walk, self.channels, first, last).copy()
+        """The bit patterns of the same elements, past the converter; as of `load`."""
+        return load(self.memory, self.walk, self.channels, first, last)
 
     def write(self, first: int, values: Floats, where: Truth | None = None) -> None:
         """Narrow and store ``values`` [channels, ordinals], beginning at ordinal ``first``.

@@ -53,7 +53,7 @@ def _store_last(
     where: NDArray[np.bool_],
 ) -> None:
     """Write of each index the last column for which ``where`` holds, which each row decides."""
-    order = np.argsort(index, kind="stable")
+    order = np.argsort(index)
     index, starts = np.unique(index[order], return_index=True)
     written = np.where(where, np.arange(raw.shape[1]), -1)[:, order]
     last = np.maximum.reduceat(written, starts, axis=1)

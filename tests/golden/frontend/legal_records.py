@@ -117,12 +117,12 @@ def variant(opcode: Opcode, changes: Mapping[str, Value]) -> bytes:
     return encode(opcode, {**LEGAL[opcode], **changes})
 
 
-def generation_of(opcode: Opcode) -> Generation:
+def generation_of(opcode: int) -> Generation:
     """A generation that knows the opcode: cayman if it does."""
     known = (g for g in (Generation.CAYMAN, *Generation) if in_generation(opcode, g))
     return next(known)
 
 
-def geometry_of(opcode: Opcode) -> Geometry:
+def geometry_of(opcode: int) -> Geometry:
     """The default memories of such a generation."""
     return Geometry(generation=generation_of(opcode))

@@ -102,18 +102,21 @@ _TENSOR_FAULTS: dict[Reason, Fields] = {
 
 FAULTS: dict[Opcode, dict[Reason, Fields]] = {
     BACK: _TENSOR_FAULTS,
-    ARITH: _TENSOR_FAULTS | {Reason.OPERATOR: {"op": 0xC4}},
-    BITVEC: _TENSOR_FAULTS
-    | {
+    ARITH: {**_TENSOR_FAULTS, Reason.OPERATOR: {"op": 0xC4}},
+    BITVEC: {
+        **_TENSOR_FAULTS,
         Reason.DTYPE: {"in0_in1_dtype.lo": Dtype.UINT32},
         Reason.OPERATOR: {"op": 4},
         Reason.REGION: {"dst.start_addr": OUTSIDE},
     },
-    COPY: _TENSOR_FAULTS
-    | {Reason.DTYPE: {"in0_in1_dtype.lo": Dtype.FP32}, Reason.REGION: {"dst.start_addr": OUTSIDE}},
+    COPY: {
+        **_TENSOR_FAULTS,
+        Reason.DTYPE: {"in0_in1_dtype.lo": Dtype.FP32},
+        Reason.REGION: {"dst.start_addr": OUTSIDE},
+    },
     CAST: _TENSOR_FAULTS,
-    ADD_BF16: _TENSOR_FAULTS
-    | {
+    ADD_BF16: {
+        **_TENSOR_FAULTS,
         Reason.OPERATOR: {"op": 6},
         Reason.COUNT_MISMATCH: {"src1.num_elem": (3, 2, 1)},
         Reason.WALK: {"src0.start_addr": 0xFFFC},

@@ -375,6 +375,7 @@ def test_no_value_of_a_byte_is_better(record, registers, geometry):
         if finding.reason is Reason.DTYPE:
             continue  # their nearness is not that of the codes
         present = fields[finding.field]
+        assert isinstance(present, int)
         if finding.reason is Reason.OPERATOR and present >= INTEGER_BAND:
             continue  # an operator on integers may have a namesake
         nearest = min(scores, key=lambda value: (scores[value], abs(value - present), value))

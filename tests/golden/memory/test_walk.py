@@ -118,6 +118,27 @@ def test_load_and_store_one_element_at_a_time(w, channels, data):
     np.testing.assert_array_equal(after, want)
 
 
+@given(walks(), st.integers(1, 3), st.data())
+@settings(derandomize=True, max_examples=80, deadline=None)
+def test_of_a_store_with_holes_the_last_write_of_each_channel_counts(w, channels, data):
+    w = Walk(Location(Region.SBUF, 32, w.start.offset), w.size, w.steps, w.counts)
+    first = data.draw(st.integers(0, w.count - 1))
+    last = data.draw(st.integers(first + 1, w.count))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    shape = channels, last - first
+    new = rng.integers(0, 1 << 8 * w.size, shape, f"<u{w.size}")
+    where = rng.random(shape) < data.draw(st.sampled_from([0, 0.2, 0.5, 1]))
+    before = memory()
+    want = before.copy()
+    for k in range(channels):
+        for e, offset in enumerate(formula(w)[first:last]):
+            if where[k, e]:
+                element = list(int(new[k, e]).to_bytes(w.size, "little"))
+                want[32 + k, offset : offset + w.size] = element
+    store(before, w, first, new, where)
+    np.testing.assert_array_equal(before, want)
+
+
 def test_odd_partition_size():
     """The last bytes of a partition may be no whole element."""
     mem = memory(active=11)
