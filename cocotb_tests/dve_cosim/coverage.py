@@ -21,6 +21,9 @@ QUADRANT = 32
 
 _OPCODES = frozenset(map(int, Opcode))
 
+REDUCTIONS = frozenset({Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2})
+"""Opcodes whose destination has sums, not one element for each of the sources."""
+
 
 class Bin(NamedTuple):
     """The cross of what is counted; ``-`` where an instruction has no such thing.
@@ -202,7 +205,7 @@ class _Operands:
     def _classes(self) -> Iterator[tuple[str, Alias]]:
         """The class of each source, if there is a destination."""
         if "dst" in self._walks:
-            elementwise = self._opcode is Opcode.BATCH_NORM_BACK_PROP
+            elementwise = self._opcode not in REDUCTIONS
             for name in ("src0", "src1"):
                 source, result = self._walks[name], self._walks["dst"]
                 yield name, alias_of(source, result, elementwise=elementwise)

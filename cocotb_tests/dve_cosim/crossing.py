@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype, Opcode, Reason
 
 from dve_cosim.aliasing import Alias
-from dve_cosim.coverage import Bin, arrow, memory_name
+from dve_cosim.coverage import REDUCTIONS, Bin, arrow, memory_name
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Crossing:
     @property
     def sums(self) -> bool:
         """Its destination is three sums, not one element for each of the sources."""
-        return self.opcode is not Opcode.BATCH_NORM_BACK_PROP
+        return self.opcode in REDUCTIONS
 
     def same_size(self, name: str) -> bool:
         """Whether a source has elements as long as the destination's."""

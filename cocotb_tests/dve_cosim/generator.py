@@ -125,10 +125,10 @@ class ProgramGenerator(OperandGenerator):
         """0x65."""
         return self.tensors(self._any_crossing(Opcode.BATCH_NORM_BACK_PROP))
 
-    def tensors(self, crossing: Crossing) -> bytes:
+    def tensors(self, crossing: Crossing, more: Fields | None = None) -> bytes:
         """An instruction of two sources and a destination, which is ``crossing``.
 
-        If that says nothing of aliasing, it is left to chance.
+        If that says nothing of aliasing, it is left to chance. ``more`` are further fields.
         """
         channels, types = self._channels(), crossing.types
         fields: Fields = {
@@ -140,9 +140,9 @@ class ProgramGenerator(OperandGenerator):
         fields |= place(channels, crossing)
         if crossing.opcode is not Opcode.BATCH_NORM_GRAD_ACCUMULATE2:
             fields["out_dtype"] = int(types["dst"])
-        if crossing.opcode is not Opcode.BATCH_NORM_BACK_PROP:
+        if crossing.sums:
             fields |= self._mean_and_scale(crossing.opcode, channels, types["dst"])
-        return self._encode(crossing.opcode, fields)
+        return self._encode(crossing.opcode, fields | (more or {}))
 
     def _mean_and_scale(self, opcode: Opcode, channels: int, result: Dtype) -> Fields:
         immediate = self.pick(SOURCES)
@@ -165,6 +165,10 @@ class ProgramGenerator(OperandGenerator):
     def _any_crossing(self, opcode: Opcode) -> Crossing:
         results = RESULTS if opcode is Opcode.BATCH_NORM_BACK_PROP else FLOATS
         types = {"src0": self.pick(SOURCES), "src1": self.pick(SOURCES), "dst": self.pick(results)}
+        return self.crossing(opcode, types)
+
+    def crossing(self, opcode: Opcode, types: dict[str, Dtype]) -> Crossing:
+        """Memories, and perhaps aliasing, for operands of given types."""
         psum = dict.fromkeys(types, False)
         if self.in_psum(0.6):
             psum[self.pick(("src0", "src1"))] = True

@@ -138,6 +138,7 @@ class Engine(wiring.Component):
             instruction.recip_value.eq(sequencer.recip_value),
             instruction.first_entry.eq(op.first_entry),
             control.begin.eq(sequencer.begin),
+            control.ended.eq(sequencer.completed),
             control.issue.eq(sequencer.issue),
             control.write.eq(store.write),
             control.converters.eq(registers.control),

@@ -61,8 +61,8 @@ class LaneControl(wiring.Component):
 
     Members
     -------
-    instruction : In(Instruction), begin : In(1)
-        Constant while it executes; its first clock.
+    instruction : In(Instruction), begin : In(1), ended : In(1)
+        Constant while it executes; its first clock, and a clock after its last effect.
     issue : In(Issue)
         Slot of this clock.
     write : In(MemoryWrite)
@@ -91,6 +91,7 @@ class LaneControl(wiring.Component):
             {
                 "instruction": In(Instruction),
                 "begin": In(1),
+                "ended": In(1),
                 "issue": In(Issue),
                 "write": In(MemoryWrite),
                 "converters": In(ConverterControl),
@@ -122,6 +123,9 @@ class LaneControl(wiring.Component):
         for clock in range(back_prop_at):
             slot = Signal(slots[0].shape(), name=f"slot_{clock + 1}")
             m.d.sync += slot.eq(slots[-1])
+            with m.If(self.ended):
+                # On a path longer than its own, its slots would still be on their way.
+                m.d.sync += slot.kind.eq(SlotKind.IDLE)
             slots.append(slot)
 
         self._addresses(m)
@@ -156,19 +160,20 @@ class LaneControl(wiring.Component):
             control.converters.eq(self.converters),
             control.operator.eq(decode.control),
             control.pair.eq(instruction.pair),
+            # Also of what needs no program: elements must not get into the accumulators.
+            control.program.eq(LaneProgram.TENSOR_TENSOR),
         ]
         with m.Switch(instruction.handler):
+            with m.Case(Handler.GRAD_ACCUMULATE):
+                m.d.comb += control.program.eq(LaneProgram.GRAD_ACCUMULATE)
             with m.Case(Handler.BACK_PROP):
                 m.d.comb += control.program.eq(LaneProgram.BACK_PROP)
-            with m.Case(Handler.TENSOR_TENSOR):
-                m.d.comb += control.program.eq(LaneProgram.TENSOR_TENSOR)
             with m.Case(Handler.BITVEC):
                 m.d.comb += control.raw.eq(1)
             with m.Case(Handler.COPY_PREDICATED):
                 m.d.comb += [control.raw.eq(1), control.predicated.eq(1)]
             with m.Case(Handler.CAST_PREDICATED):
                 m.d.comb += [
-                    control.program.eq(LaneProgram.TENSOR_TENSOR),
                     # Without a conversion the bits pass as they are (isa_common.md 5.5).
                     control.raw.eq(instruction.src1_dtype == instruction.dst_dtype),
                     control.predicated.eq(1),
