@@ -59,6 +59,8 @@ from dve_rtl.lane_program import (
 )
 from dve_rtl.payloads import Handler
 from dve_rtl.sequencer import PASSES, pass_gap
+from dve_studies.backward import results as backward_results
+from dve_studies.backward import tables as backward_tables
 from dve_studies.summation import results
 from dve_studies.summation import tables as summation
 
@@ -680,6 +682,14 @@ def _summation(name: str) -> str:
 
 
 TABLES |= {f"summation_{name}": partial(_summation, name) for name in summation.TABLES}
+
+
+def _backward(name: str) -> str:
+    """A table of the study of the backward pass, from its published measurements."""
+    return table(*backward_tables.TABLES[name](backward_results.published()))
+
+
+TABLES |= {f"backward_{name}": partial(_backward, name) for name in backward_tables.TABLES}
 
 
 # --- long runs ------------------------------------------------------------------------------
