@@ -43,5 +43,5 @@ def _sum(terms: Floats) -> Floats:
     return terms.sum(axis=1, dtype=np.float64).astype(np.float32)
 
 
-def _rounded(values: Floats, dtype: Dtype) -> Floats:
+def _rounded(values: NDArray, dtype: Dtype) -> Floats:
     return values if dtype is Dtype.FP32 else widen(narrow(values, dtype), dtype)
