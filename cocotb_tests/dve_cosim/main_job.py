@@ -16,8 +16,8 @@ from dve_golden.batchnorm.accuracy import RelativeErrors, relative_errors, ulp_e
 from dve_golden.batchnorm.on_engine import EngineBackward
 from dve_golden.batchnorm.on_host import host_backward
 from dve_golden.batchnorm.step import Step, merge
-from dve_golden.isa.enums import RECORD_BYTES, Dtype, Opcode, Reason
-from dve_golden.isa.text import disassemble
+from dve_golden.isa.enums import RECORD_BYTES, Dtype, Reason
+from dve_golden.isa.text import disassemble, split_records
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
@@ -133,9 +133,9 @@ def run_main_job(
         bits += different
         shown += lines[: SHOWN_DIFFERENCES - len(shown)]
         instructions += [
-            Executed(index, Opcode(int(opcode)), int(reason), int(cycles))
-            for opcode, reason, cycles in zip(
-                batch.program[::RECORD_BYTES], result.reason, result.cycles, strict=True
+            Executed(index, record, int(reason), int(cycles))
+            for record, reason, cycles in zip(
+                split_records(batch.program), result.reason, result.cycles, strict=True
             )
         ]
     return MainResult(

@@ -10,6 +10,8 @@ from dve_golden.isa.notation import MNEMONICS
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
+from dve_cosim.schedule import utilisation
+
 
 @dataclass(frozen=True, eq=False)
 class Workload:
@@ -42,7 +44,8 @@ class Executed:
     ----------
     batch : int
         Number of the simulator run.
-    opcode : Opcode
+    record : bytes
+        Its 64 bytes.
     reason : int
         0 if executed.
     cycles : int
@@ -50,9 +53,13 @@ class Executed:
     """
 
     batch: int
-    opcode: Opcode
+    record: bytes
     reason: int
     cycles: int
+
+    @property
+    def opcode(self) -> Opcode:
+        return Opcode(self.record[0])
 
     @property
     def name(self) -> str:
@@ -166,6 +173,14 @@ class MainResult:
             _, count, cycles = found.get(done.name, Share(done.name, 0, 0))
             found[done.name] = Share(done.name, count + 1, cycles + done.cycles)
         return list(found.values())
+
+    @property
+    def utilisation(self) -> dict[str, float]:
+        """Share of the clocks with an element slot, and of those in which each unit works.
+
+        What is left of the slots is the share of fixed costs.
+        """
+        return utilisation(self.config, ((done.record, done.cycles) for done in self.instructions))
 
     @property
     def bound_cycles(self) -> int:

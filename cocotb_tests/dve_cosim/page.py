@@ -45,6 +45,7 @@ def html_page(result: MainResult, plots: list[str]) -> str:
         (share.name, f"{share.count:,}", f"{share.cycles:,}", f"{share.cycles / result.cycles:.1%}")
         for share in result.mix
     ]
+    units = [(track, f"{share:.1%}") for track, share in result.utilisation.items()]
     gradients = [
         (
             label,
@@ -75,6 +76,7 @@ def html_page(result: MainResult, plots: list[str]) -> str:
 {different}{_html_table(("", ""), figures)}
 <h2>Instructions</h2>
 {_html_table(("instruction", "number", "cycles", "share of cycles"), mix)}
+{_html_table(("busy", "share of cycles"), units)}
 <h2>Gradients against float64</h2>
 {_html_table(("gradient", "ulp of", "max ulp", "99.9 % ulp", "largest relative error"), gradients)}
 <h2>Wall time</h2>

@@ -36,6 +36,7 @@ def as_json(result: MainResult) -> bytes:
         "instructions": len(result.instructions),
         "cycles": result.cycles,
         "bound_cycles": result.bound_cycles,
+        "utilisation": {track: round(share, 4) for track, share in result.utilisation.items()},
         "mix": [share._asdict() for share in result.mix],
         "elements": result.elements,
         "elements_per_lane_cycle": _finite(result.elements_per_lane_cycle),

@@ -8,6 +8,7 @@ import typer
 from dve_cosim.main_job import run_main_job
 from dve_cosim.report import as_json, report_files
 from dve_cosim.session import waves_format
+from dve_cosim.trace import as_trace
 
 from dve_cli.arrays import npz_bytes
 from dve_cli.bars import progress_bars
@@ -72,6 +73,13 @@ def cosim(
         Path | None,
         typer.Option(metavar="FILE", help="Write the program that ran, for dve asm."),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Write instructions, passes and busy units as a trace for Perfetto.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +119,7 @@ def cosim(
             "--out": out,
             "--json": json_out,
             "--asm": asm,
+            "--trace": trace,
             "--wave": wave,
             "--report": report and _first_target(report),
         },
@@ -136,6 +145,8 @@ def cosim(
         files[json_out] = as_json(result)
     if asm is not None:
         files[asm] = result.assembly.encode()
+    if trace is not None:
+        files[trace] = as_trace(result)
     try:
         if report is None:
             write_together(files)

@@ -2,6 +2,7 @@
 
 from dve_cosim.figures import SCALES, error_rows, log2, power, short, timed_steps
 from dve_cosim.main_result import MainResult
+from dve_cosim.schedule import SLOTS
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -39,6 +40,7 @@ def _comparison(result: MainResult) -> Table:
     table.add_row("cycles", f"{result.cycles:,}")
     table.add_row("elements per lane and cycle", f"{result.elements_per_lane_cycle:.4f}")
     table.add_row("share of two-pass bound", f"{result.bound_cycles / result.cycles:.4f}")
+    table.add_row("share of fixed costs", f"{1 - result.utilisation[SLOTS]:.4f}")
     colour = "bold red" if result.differing_bits else "bold green"
     table.add_row("differing bits", f"[{colour}]{result.differing_bits:,}[/]", end_section=True)
     for step, label in timed_steps(result):

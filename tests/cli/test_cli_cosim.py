@@ -78,6 +78,16 @@ def test_program_that_ran(tmp_path, options):
 
 
 @pytest.mark.usefixtures("simulator")
+def test_trace(tmp_path):
+    trace = tmp_path / "trace.json"
+    assert dve_cosim("--trace", trace).exit_code == 0
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X" and e["tid"] == 0] == [
+        *("grad_accumulate2", *["tensor_tensor"] * 5, "param_load2", "back_prop")
+    ]
+
+
+@pytest.mark.usefixtures("simulator")
 def test_fused_rectifier(tmp_path, arrays):
     layer, out = tmp_path / "layer.npz", tmp_path / "out.npz"
     mask = arrays["x"] > 0

@@ -37,6 +37,7 @@ def test_json_has_every_figure(result):
     assert sum(share["cycles"] for share in document["mix"]) == 80
     assert {"name": "tensor_tensor", "count": 5, "cycles": 50} in document["mix"]
     assert document["bound_cycles"] == 16
+    assert document["utilisation"]["acc2"] == round(8 / 80, 4)
     assert document["elements_per_lane_cycle"] == result.elements_per_lane_cycle
     assert set(document["ulp"]) == {"d_x", "d_gamma", "d_beta"}
     assert set(document["ulp"]["d_x"]) == {"format", "max", "p99.9"}

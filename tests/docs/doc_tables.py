@@ -19,6 +19,20 @@ import numpy as np
 import operator_tables
 import record_tables
 import unit_tables
+from dve_cosim.clocks import (
+    COMPLETION_CLOCKS,
+    FIRST_ISSUE_CLOCKS,
+    GATHER_CLOCKS,
+    RECIPROCAL_CLOCKS,
+    SUMS,
+    back_prop_tail,
+    fold_clocks,
+    grad_accumulate_tail,
+    overhead,
+    param_load_tail,
+    raw_tail,
+    tensor_tensor_tail,
+)
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
 from dve_golden.batchnorm.digits import digits_layer
@@ -47,7 +61,6 @@ from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE
 from dve_rtl.frontend.validate import LATENCY as VALIDATE_CLOCKS
 from dve_rtl.lane_orders import LOAD_LATENCY
 from dve_rtl.lane_program import (
-    ACCUMULATORS,
     BACK_PROP,
     GRAD_ACCUMULATE,
     PARAMETERS,
@@ -320,13 +333,6 @@ def memory_map() -> str:
 # --- architecture ---------------------------------------------------------------------------
 
 SIM = PRESETS["sim"]
-GATHER_CLOCKS = 1
-FIRST_ISSUE_CLOCKS = 2
-"""From an operation to its first address at the memories."""
-RECIPROCAL_CLOCKS = 13
-COMPLETION_CLOCKS = 2
-"""From the last write to the completion on the stream."""
-SUMS = len(ACCUMULATORS)
 
 
 def presets() -> str:
@@ -334,48 +340,6 @@ def presets() -> str:
     fields = list(EngineConfig.__dataclass_fields__)
     rows = [(name, *(getattr(PRESETS[name], field) for field in fields)) for name in PRESETS]
     return table(("preset", *(f"`{field}`" for field in fields)), rows)
-
-
-def fold_clocks(config: EngineConfig) -> int:
-    """From the last element at an accumulator to its sum: the eight clocks in which the partials
-    come round, and three additions."""
-    return 8 + 3 * config.add_latency
-
-
-def grad_accumulate_tail(config: EngineConfig) -> int:
-    """From the last address at the memories to the write of the third sum."""
-    arrival = LOAD_LATENCY + config.widen_latency
-    accumulate = Schedule(config).start(GRAD_ACCUMULATE, "acc0")
-    return arrival + accumulate + fold_clocks(config) + SUMS + config.narrow_latency
-
-
-def _tail(config: EngineConfig, program: Program) -> int:
-    """From an address at the memories to the write of its result."""
-    result = Schedule(config).result(program)
-    return LOAD_LATENCY + config.widen_latency + result + config.narrow_latency
-
-
-def back_prop_tail(config: EngineConfig) -> int:
-    return _tail(config, BACK_PROP)
-
-
-def tensor_tensor_tail(config: EngineConfig) -> int:
-    return _tail(config, Schedule(config).tensor_tensor)
-
-
-def raw_tail(config: EngineConfig) -> int:
-    """The same where nothing is converted."""
-    return LOAD_LATENCY + Schedule(config).bitvec_latency
-
-
-def param_load_tail(config: EngineConfig) -> int:
-    """From the last address at the memories to the clock after its parameter is written."""
-    return LOAD_LATENCY + config.widen_latency + 1
-
-
-def overhead(config: EngineConfig, tail: int, reciprocal: int = 0) -> int:
-    """Clocks that an instruction takes beyond its slots, its operation waiting from the start."""
-    return FIRST_ISSUE_CLOCKS + reciprocal + tail + COMPLETION_CLOCKS - 1
 
 
 def cycles(config: EngineConfig, *, groups: int, elements: int) -> dict[str, int]:
@@ -682,6 +646,18 @@ def _summation(name: str) -> str:
 
 
 TABLES |= {f"summation_{name}": partial(_summation, name) for name in summation.TABLES}
+
+
+def builder() -> str:
+    """What the example of the program builder prints; its last statement is the print."""
+    page = (ROOT / "docs" / "assembly.md").read_text()
+    example = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0]
+    printed: list[str] = []
+    exec(example, {"print": printed.append})
+    return f"```asm\n{''.join(printed)}```\n"
+
+
+TABLES["builder"] = builder
 
 
 def _backward(name: str) -> str:

@@ -1,0 +1,58 @@
+"""Fixed clocks of the engine that programs can see, by configuration.
+
+``docs/architecture.md`` explains them; `cocotb_tests/test_engine_cycles.py` measures them.
+"""
+
+from dve_rtl.config import EngineConfig
+from dve_rtl.lane_orders import LOAD_LATENCY
+from dve_rtl.lane_program import ACCUMULATORS, BACK_PROP, GRAD_ACCUMULATE, Program, Schedule
+
+GATHER_CLOCKS = 1
+FIRST_ISSUE_CLOCKS = 2
+"""From an operation to its first address at the memories."""
+RECIPROCAL_CLOCKS = 13
+COMPLETION_CLOCKS = 2
+"""From the last write to the completion on the stream."""
+SUMS = len(ACCUMULATORS)
+
+
+def fold_clocks(config: EngineConfig) -> int:
+    """From the last element at an accumulator to its sum: the eight clocks in which the partials
+    come round, and three additions."""
+    return 8 + 3 * config.add_latency
+
+
+def grad_accumulate_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the write of the third sum."""
+    arrival = LOAD_LATENCY + config.widen_latency
+    accumulate = Schedule(config).start(GRAD_ACCUMULATE, "acc0")
+    return arrival + accumulate + fold_clocks(config) + SUMS + config.narrow_latency
+
+
+def result_tail(config: EngineConfig, program: Program) -> int:
+    """From an address at the memories to the write of its result."""
+    result = Schedule(config).result(program)
+    return LOAD_LATENCY + config.widen_latency + result + config.narrow_latency
+
+
+def back_prop_tail(config: EngineConfig) -> int:
+    return result_tail(config, BACK_PROP)
+
+
+def tensor_tensor_tail(config: EngineConfig) -> int:
+    return result_tail(config, Schedule(config).tensor_tensor)
+
+
+def raw_tail(config: EngineConfig) -> int:
+    """The same where nothing is converted."""
+    return LOAD_LATENCY + Schedule(config).bitvec_latency
+
+
+def param_load_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the clock after its parameter is written."""
+    return LOAD_LATENCY + config.widen_latency + 1
+
+
+def overhead(config: EngineConfig, tail: int, reciprocal: int = 0) -> int:
+    """Clocks that an instruction takes beyond its slots, its operation waiting from the start."""
+    return FIRST_ISSUE_CLOCKS + reciprocal + tail + COMPLETION_CLOCKS - 1
