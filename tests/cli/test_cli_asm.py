@@ -100,11 +100,11 @@ def test_lint_shows_reason_field_value_and_rule(dve, program):
 
 def test_lint_tells_known_opcodes_from_unknown_ones(dve, tmp_path):
     path = tmp_path / "program.bin"
-    path.write_bytes(b"".join(bytes([opcode, 16]) + bytes(62) for opcode in (0x41, 0x00, 0xA0)))
+    path.write_bytes(b"".join(bytes([opcode, 16]) + bytes(62) for opcode in (0x42, 0x00, 0xA0)))
     report = tmp_path / "report.json"
     assert dve("lint", path, "--json", report).exit_code == 1
     known, unknown, executed = json.loads(report.read_text())["instructions"]
-    assert known["findings"][0]["value"] == "0x41, TENSOR_TENSOR_ARITH_OP: known, not implemented"
+    assert known["findings"][0]["value"] == "0x42, TENSOR_REDUCE_ARITH_OP: known, not implemented"
     assert unknown["findings"][0]["value"] == "0x00, unknown, not an opcode of cayman"
     assert (executed["name"], executed["legal"]) == ("event_semaphore", True)
 

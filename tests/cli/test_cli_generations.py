@@ -69,10 +69,10 @@ def test_sunda_reads_more_of_a_register_word(run, name, tmp_path):
 
 def test_an_opcode_that_is_not_executed_has_its_name(run, tmp_path):
     report = tmp_path / "report.json"
-    records = "".join(f".record {opcode:02x}10{'00' * 62}\n" for opcode in (0x8A, 0x00))
+    records = "".join(f".record {opcode:02x}10{'00' * 62}\n" for opcode in (0x8C, 0x00))
     run(records, "--generation", "sunda", "--json", report)
     named = [item["name"] for item in json.loads(report.read_text())["instructions"]]
-    assert named == ["TENSOR_TENSOR_ADD_BF16", "unknown"]
+    assert named == ["TENSOR_REDUCE_ADD_BF16", "unknown"]
 
 
 def test_without_the_option_it_is_cayman(run, tmp_path):

@@ -75,6 +75,7 @@ def test_out_holds_the_state_and_the_completions(dve, program, tmp_path):
         "lane_state": ("float32", (128, 5)),
         "semaphores": ("uint32", (256,)),
         "events": ("uint8", (256,)),
+        "control": ("uint32", (7,)),
         "completion_opcode": ("uint8", (2,)),
         "completion_reason": ("uint8", (2,)),
         "completion_cycles": ("uint32", (2,)),
@@ -101,6 +102,34 @@ def test_nan_patterns_are_kept(dve, program, memory, tmp_path):
     source = memory(lane_state=patterns.view(np.float32))
     dve("run", program(""), "--on", "golden", "--memory", source, "--out", tmp_path / "out.npz")
     assert np.array_equal(load(tmp_path / "out.npz")["lane_state"].view(np.uint32), patterns)
+
+
+NARROWS = """
+tensor_tensor channels=1 op=bypass src0=sbuf[0:0x0]:fp32:2 src1=sbuf[0:0x0]:fp32:2 \\
+    dst=sbuf[0:0x10]:fp8_exp4:2
+"""
+
+
+def test_control_values_come_from_and_go_to_the_files(dve, program, memory, tmp_path):
+    """300 is beyond the largest FP8_EXP4 of cayman, 240, and within that of the OCP format."""
+    sbuf = np.zeros((128, 16), np.uint8)
+    sbuf[0, :8] = np.array([300, np.inf], "<f4").view(np.uint8)
+    out = tmp_path / "out.npz"
+
+    def run(source, *options):
+        arguments = ["--on", "golden", "--memory", source, "--out", out, *options]
+        assert dve("run", program(NARROWS), *arguments).exit_code == 0
+        return load(out)["sbuf"][0, 0x10:0x12].tolist()
+
+    assert run(memory(sbuf=sbuf)) == [0x78, 0x78]
+    assert load(out)["control"].tolist() == [7, 0, 0, 0, 0, 0, 0]
+    # A file without them has those after reset, of the generation.
+    assert run(memory(sbuf=sbuf), "--generation", "mariana") == [0x79, 0x7F]
+    assert load(out)["control"].tolist() == [8, 0, 0, 0, 0, 0, 0]
+    control = np.array([8, 0, 1, 0, 0, 1, 0], np.uint32)
+    assert run(memory(sbuf=sbuf, control=control)) == [0x79, 0x7E]
+    assert load(out)["control"].tolist() == control.tolist()
+    assert run(out) == [0x79, 0x7E]  # and so a run can go on from there
 
 
 WAITS = "nop update=sem_inc_read:1\nevent_semaphore wait=sem_ge_imm:7 wait_value=5\n"
@@ -168,6 +197,10 @@ def test_enlarging_stops_at_the_active_size(dve, program, memory, tmp_path):
         ({"semaphores": np.zeros(256, np.int32)}, "semaphores must be uint32, got int32"),
         ({"events": np.zeros(256, np.bool_)}, "events must be uint8, got bool"),
         ({"events": np.arange(256, dtype=np.uint8)}, "events are 0 or 1, got 2 at index 2"),
+        ({"control": np.zeros(6, np.uint32)}, "control must have shape [7], got [6]"),
+        ({"control": np.zeros(7, np.uint8)}, "control must be uint32, got uint8"),
+        ({"control": np.zeros(7, np.uint32)}, "control: emax_e4m3 is 7 or 8, got 0"),
+        ({"control": np.full(7, 7, np.uint32)}, "control: range_extension is 0 or 1, got 7"),
     ],
 )
 def test_an_unfit_array_is_named(dve, program, memory, tmp_path, arrays, message):

@@ -242,7 +242,7 @@ BACK_PROP = ("BATCH_NORM_BACK_PROP", "NONE")
             "load_parameter_ram addr=sbuf[0:0x0]:fp32 first_entry=1 entry_count=2",
             Bin("LOAD_PARAMETER_RAM", "NONE", "FP32", "SBUF"),
         ),
-        (".record 41" + 63 * "00", Bin("unknown", "OPCODE")),
+        (".record 42" + 63 * "00", Bin("unknown", "OPCODE")),
     ],
 )
 def test_bins(line, expected):

@@ -1,4 +1,4 @@
-"""Operations on one binary32 pattern, or on the bits of one element, as isa_common.md 6 words them.
+"""Operations on one binary32 pattern, or the bits of one element: isa_common.md 6.1 and 6.3.
 
 Patterns are Python integers. SoftFloat rounds; NaN comes out canonical.
 """

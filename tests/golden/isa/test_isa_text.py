@@ -134,6 +134,42 @@ def test_walks(written, steps, counts):
     assert f":fp32:{written} " in format_instruction(record)
 
 
+TENSORS = "channels=2 src0=r0:fp32:3 src1=r1:fp32:3 dst=r2:fp32:3"
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "written", "opcode", "op"),
+    [
+        ("tensor_tensor", " op=mult", 0x41, 0x06),
+        ("tensor_tensor", " op=bypass", 0x41, 0x00),
+        ("tensor_tensor", " op=is_equal_int", 0x41, 0xC9),
+        ("tensor_tensor", " op=0x1f", 0x41, 0x1F),
+        ("tensor_tensor_bitvec", " op=arith_shift_right", 0x51, 0x03),
+        # where the opcode says it all, the operator may be left out, and then it is what it must be
+        ("back_prop", "", 0x65, 0x00),
+        ("copy_predicated", "", 0x72, 0x00),
+        ("cast_predicated", " op=add", 0x99, 0x04),
+        ("tensor_tensor_add_bf16", "", 0x8A, 0x04),
+        ("tensor_tensor_mult_bf16", "", 0x8B, 0x06),
+        ("tensor_tensor_sub_bf16", "", 0x8F, 0x05),
+        ("tensor_tensor_sub_bf16", " op=bypass", 0x8F, 0x00),
+    ],
+)
+def test_operators(mnemonic, written, opcode, op):
+    channels, walks = TENSORS.split(" ", 1)
+    text = f"{mnemonic} {channels}{written} {walks}"
+    record = assemble(text)
+    assert (record[0], record[14]) == (opcode, op)
+    assert format_instruction(record) == text
+
+
+def test_an_operator_is_needed_where_there_is_a_choice():
+    with pytest.raises(AssemblyError, match="tensor_tensor also needs op"):
+        assemble(f"tensor_tensor {TENSORS}")
+    with pytest.raises(AssemblyError, match="expected an operator, found 'multiply'"):
+        assemble(f"tensor_tensor op=multiply {TENSORS}")
+
+
 def test_comments_blank_lines_and_continuations():
     text = (
         "# a program\n\n"
