@@ -15,17 +15,22 @@ from dve_cosim.page import html_page
 from dve_cosim.plots import timeline_png, ulp_png
 
 
-def as_json(result: MainResult) -> bytes:
-    """The figures as JSON; a number that is not finite becomes null."""
+def as_json(result: MainResult, revision: str | None = None) -> bytes:
+    """The figures as JSON; a number that is not finite becomes null.
+
+    ``revision`` names the commit of the sources that ran, if it is known.
+    """
     shape = result.shape
     document = {
         "version": metadata.version("opendve"),
+        "revision": revision,
         "input": {
             "source": result.workload.source,
             "shape": list(shape),
             "channels": shape[1],
             "elements_per_channel": math.prod(shape) // shape[1],
             "dtype": result.dtype.name.lower(),
+            "fuse_relu": result.workload.layer.relu is not None,
         },
         "config": asdict(result.config),
         "mean_coupling": result.mean_coupling,
@@ -90,7 +95,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def report_files(result: MainResult) -> dict[str, bytes]:
+def report_files(result: MainResult, revision: str | None = None) -> dict[str, bytes]:
     """``report.json``, a histogram per gradient, ``timeline.png`` and ``index.html``, by name."""
     plots = {
         f"ulp_{name}.png": ulp_png(name, errors, result.framework_errors.get(name))
@@ -98,4 +103,4 @@ def report_files(result: MainResult) -> dict[str, bytes]:
     }
     plots["timeline.png"] = timeline_png(result.instructions)
     page = html_page(result, list(plots))
-    return {"report.json": as_json(result), **plots, "index.html": page.encode()}
+    return {"report.json": as_json(result, revision), **plots, "index.html": page.encode()}

@@ -16,6 +16,7 @@ from dve_cli.cosim_table import print_result
 from dve_cli.engines import Lanes, Preset, chosen_engine
 from dve_cli.errors import UserError
 from dve_cli.files import write_together
+from dve_cli.revision import revision
 from dve_cli.targets import require_targets
 from dve_cli.workloads import chosen_workload
 
@@ -28,6 +29,12 @@ def cosim(
             metavar="FILE.npz",
             help="Layer to run: x, dy [N, C, ...] of rank 2 to 5; mean, gamma [C]; inv_std [C],"
             " or var (biased) [C] with eps. Default: a trained layer on handwritten digits.",
+        ),
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NxCx...", help="Layer of random numbers, such as 4x256x14x14, instead."
         ),
     ] = None,
     dtype: Annotated[
@@ -104,12 +111,12 @@ def cosim(
     Exit status 0 if no bit differs, 1 if one does, 2 on bad input or if the simulation fails.
 
     Examples: dve cosim; dve cosim --dtype bf16 --lanes 32 --report out; dve cosim
-    --fuse-relu --asm backward.s
+    --shape 4x256x14x14 --lanes 32 --fuse-relu --asm backward.s
     """
     config = chosen_engine(preset, lanes)
     if fuse_relu and host_coefficients:
         raise UserError("--fuse-relu needs coefficients on the engine: no --host-coefficients")
-    workload = chosen_workload(input_file, dtype, fuse_relu=fuse_relu)
+    workload = chosen_workload(input_file, shape, dtype, fuse_relu=fuse_relu)
     try:
         waves_format(wave)
     except ValueError as error:
@@ -125,6 +132,7 @@ def cosim(
         },
         inputs=[input_file],
     )
+    commit = revision()  # before the run: the checkout may move on meanwhile
     with progress_bars() as progress:
         try:
             result = run_main_job(
@@ -142,7 +150,7 @@ def cosim(
     if out is not None:
         files[out] = npz_bytes(result.gradients._asdict())
     if json_out is not None:
-        files[json_out] = as_json(result)
+        files[json_out] = as_json(result, commit)
     if asm is not None:
         files[asm] = result.assembly.encode()
     if trace is not None:
@@ -151,7 +159,7 @@ def cosim(
         if report is None:
             write_together(files)
         else:
-            _write_with_folder(report, report_files(result), files)
+            _write_with_folder(report, report_files(result, commit), files)
     finally:
         print_result(result)
     if result.differing_bits:

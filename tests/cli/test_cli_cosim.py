@@ -78,6 +78,20 @@ def test_program_that_ran(tmp_path, options):
 
 
 @pytest.mark.usefixtures("simulator")
+def test_random_layer(tmp_path):
+    figures, again = tmp_path / "figures.json", tmp_path / "again.json"
+    for path in (figures, again):
+        assert dve_cosim("--shape", "3x5x2", "--fuse-relu", "--json", path).exit_code == 0
+    first, second = (json.loads(path.read_text()) for path in (figures, again))
+    assert first["input"] == {
+        **{"source": "random 3x5x2", "shape": [3, 5, 2], "channels": 5},
+        **{"elements_per_channel": 6, "dtype": "fp32", "fuse_relu": True},
+    }
+    assert first["ulp"] == second["ulp"]
+    assert first["relative_error"]["d_x"]["log2"] < -20
+
+
+@pytest.mark.usefixtures("simulator")
 def test_trace(tmp_path):
     trace = tmp_path / "trace.json"
     assert dve_cosim("--trace", trace).exit_code == 0
@@ -189,6 +203,10 @@ def test_input_that_is_no_layer(tmp_path, arrays, changes, message):
         (["--input", "file"], "file is not an .npz file of plain arrays"),
         (["--out", "file", "--json", "file"], "--out and --json both name file"),
         (["--input", "file", "--out", "file"], "file is not an .npz file"),
+        (["--shape", "3"], "--shape is two to five sizes such as 4x256x14x14, got '3'"),
+        (["--shape", "3x0"], "--shape is two to five sizes"),
+        (["--shape", "9999999x9999"], "has more than 268,435,456 elements"),
+        (["--shape", "3x4", "--input", "file"], "give --input or --shape, not both"),
         (["--asm", "missing/a.s"], "there is no directory missing"),
         (["--fuse-relu", "--host-coefficients"], "--fuse-relu needs coefficients on the engine"),
     ],

@@ -342,6 +342,10 @@ def presets() -> str:
     return table(("preset", *(f"`{field}`" for field in fields)), rows)
 
 
+DEFAULT_LAYER_CYCLES = (4161, 14, 12, 14, 16, 12, 31, 4131)
+"""What `dve cosim` reported on `sim`: GradAccum2, five for the coefficients, ParamLoad2, BackProp."""
+
+
 def cycles(config: EngineConfig, *, groups: int, elements: int) -> dict[str, int]:
     """Completion cycles of a backward pass; the first instruction meets an idle engine."""
     passes = groups * (elements + pass_gap(config))
@@ -503,8 +507,9 @@ def cycle_counts() -> str:
     text = table(("instruction", "behind another", "into an idle engine"), rows)
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     return text + (
-        f"\nThe default layer, 16 channels of 2,048 elements on 8 lanes: {listed}; "
-        f"{sum(counts.values()):,} in all.\n"
+        "\nThe default layer, 16 channels of 2,048 elements on 8 lanes, with coefficients of the "
+        f"host: {listed}; {sum(counts.values()):,} in all. The five instructions of the engine's "
+        f"coefficients take {sum(DEFAULT_LAYER_CYCLES) - sum(counts.values())} more.\n"
     )
 
 

@@ -2,7 +2,8 @@
 
     python tests/docs/record.py REPORT.json ...    # into docs/records; doc_tables.py shows them
 
-A report is what ``dve mutants``, ``dve fuzz``, ``dve arith`` or ``dve prove`` writes as JSON.
+A report is what ``dve mutants``, ``dve fuzz``, ``dve arith``, ``dve prove`` or ``dve cosim`` writes
+as JSON. Of ``dve cosim`` there is one for each layer.
 """
 
 import json
@@ -42,7 +43,9 @@ def digest(report: Report) -> tuple[str, Report]:
     ):
         if key in report:
             return name, keep(report)
-    raise ValueError("no report of dve mutants, fuzz, arith or prove")
+    if "bound_cycles" in report:
+        return _backward(report)
+    raise ValueError("no report of dve mutants, fuzz, arith, prove or cosim")
 
 
 def _mutants(report: Report) -> Report:
@@ -72,6 +75,30 @@ def _fuzz(report: Report) -> Report:
     for by_value in fields.values():
         by_value.pop("-", None)
     return {**report, "coverage": {**coverage, "bins": opcodes, **fields}}
+
+
+BACKWARD = "backward_"
+"""What the names of the records of ``dve cosim`` begin with."""
+
+
+def _backward(report: Report) -> tuple[str, Report]:
+    """Of a backward pass: what ran where, and its cycles."""
+    if report["differing_bits"]:
+        raise ValueError(f"{report['differing_bits']} bits differ")
+    layer = report["input"]
+    relu = "_relu" if layer["fuse_relu"] else ""
+    name = f"{BACKWARD}{layer['source'].replace(' ', '_')}{relu}"
+    kept = (
+        "revision",
+        "coefficients",
+        "instructions",
+        "cycles",
+        "bound_cycles",
+        "utilisation",
+        "mix",
+    )
+    lanes = {"lanes": report["config"]["lanes"]}
+    return name, {"input": layer, **lanes, **{key: report[key] for key in kept}}
 
 
 def main(paths: list[str]) -> None:

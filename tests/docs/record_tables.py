@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from dve_cosim.schedule import SLOTS
 from dve_golden.isa.enums import Opcode
 from dve_golden.isa.notation import MNEMONICS
-from record import Report, record
+from record import BACKWARD, RECORDS, Report, record
 
 Rows = tuple[Iterable[str], Iterable[Iterable[object]]]
 
@@ -13,6 +14,32 @@ VERDICTS = ("killed", "equivalent", "explained", "survived")
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min"
+
+
+def backward_pass() -> Rows:
+    """The whole pass of each recorded layer against one element per lane and clock, twice."""
+    rows = []
+    for path in sorted(RECORDS.glob(f"{BACKWARD}*.json")):
+        report = record(path.stem)
+        layer, cycles = report["input"], report["cycles"]
+        busy = report["utilisation"]
+        elements = report["bound_cycles"] / 2
+        rows.append(
+            (
+                f"{layer['source']}{', rectifier' if layer['fuse_relu'] else ''}",
+                report["lanes"],
+                report["instructions"],
+                f"{cycles:,}",
+                f"{cycles / elements:.2f}",
+                f"{report['bound_cycles'] / cycles:.3f}",
+                f"{1 - busy[SLOTS]:.1%}",
+                ", ".join(f"{unit} {share:.0%}" for unit, share in busy.items() if unit != SLOTS),
+            )
+        )
+    return (
+        *("layer", "lanes", "instructions", "cycles", "per element and lane"),
+        *("share of two-pass bound", "fixed costs", "units busy"),
+    ), rows
 
 
 def _source(report: Report) -> tuple[str, str]:
@@ -172,5 +199,6 @@ TABLES = {
     for function in (
         *(mutants_run, mutants_modules, mutants_checks, mutants_rest),
         *(fuzz_run, fuzz_opcodes, fuzz_values, arithmetic_runs, arith_run, proofs_run),
+        backward_pass,
     )
 }

@@ -72,3 +72,18 @@ def test_bins_are_counted():
     assert kept["coverage"]["reason"] == {"NONE": 12, "LENGTH": 2}
     assert kept["coverage"]["memory"] == {"SBUF,SBUF->PSUM": 3, "SBUF,PSUM->SBUF": 4}
     assert kept["coverage"]["aliasing"] == {}
+
+
+def test_a_backward_pass_keeps_what_the_table_shows():
+    report = {
+        **COMMIT,
+        **{"bound_cycles": 10, "cycles": 12, "instructions": 3, "differing_bits": 0, "seconds": {}},
+        **{"coefficients": "engine", "utilisation": {}, "mix": []},
+        **{"config": {"lanes": 8}, "input": {"source": "random 2x3", "fuse_relu": True}},
+    }
+    name, kept = digest(report)
+    assert name == "backward_random_2x3_relu"
+    assert (kept["lanes"], kept["cycles"]) == (8, 12)
+    assert "seconds" not in kept
+    with pytest.raises(ValueError, match="3 bits differ"):
+        digest({**report, "differing_bits": 3})

@@ -1,8 +1,9 @@
 """One fp32 element per channel and channel tile: parameters, sums and coefficients, as rows.
 
 A row is one quantity of all channel tiles of a group, side by side; so one instruction forms it for
-all of them. The order of the rows puts what one instruction pairs at one distance (batchnorm.md
-section 9, "Engine"); every line there is a multiplication or a subtraction of rows here.
+all of them. The order of the rows puts what one instruction pairs at one distance, and no source
+between the first and the last row of its destination, where the engine would have to take elements
+one by one. Each line of batchnorm.md section 9, "Engine", multiplies or subtracts rows.
 """
 
 from enum import IntEnum
@@ -27,9 +28,9 @@ class Row(IntEnum):
     SHIFT = 8
     """s = S * recip(N), by how much the given mean shifts the normalised values."""
     A = 9
-    PRODUCT = 10
+    D_GAMMA = 10
+    PRODUCT = 11
     """What is subtracted from a sum to correct it."""
-    D_GAMMA = 11
     B = 12
     C = 13
 

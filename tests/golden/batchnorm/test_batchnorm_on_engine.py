@@ -9,9 +9,10 @@ from dve_golden.batchnorm.on_engine import EngineBackward
 from dve_golden.batchnorm.partials import Partials
 from dve_golden.batchnorm.plan import MAX_TILE_ELEMENTS, Plan
 from dve_golden.batchnorm.step import merge
-from dve_golden.isa.enums import Opcode
+from dve_golden.isa.codec import decode
+from dve_golden.isa.enums import Dtype, Opcode
 from dve_golden.isa.generations import Generation
-from dve_golden.isa.text import assemble
+from dve_golden.isa.text import assemble, split_records
 from dve_golden.machine import Machine
 from dve_golden.program import ProgramBuilder
 
@@ -147,6 +148,37 @@ def test_any_memory_gives_the_gradients(sbuf_bytes, shape, dtype):
     assert len(engine.steps) == job.plan.steps
     assert b"".join(step.program for step in engine.steps) == job.program.encode()
     assert sum(step.elements for step in engine.steps) == 2 * layer.x.size
+
+
+def span(fields, operand, size):
+    """First byte and end of what an operand touches in a partition, for steps of any sign."""
+    start = fields[f"{operand}.start_addr"]
+    walk = list(zip(fields[f"{operand}.step_elem"], fields[f"{operand}.num_elem"], strict=True))
+    ends = [size * step * (count - 1) for step, count in walk]
+    return (
+        start + sum(min(end, 0) for end in ends),
+        start + sum(max(end, 0) for end in ends) + size,
+        (start, walk),
+    )
+
+
+@pytest.mark.parametrize("mean_coupling", [True, False])
+@pytest.mark.parametrize("relu", [{}, {"fuse_relu": True, "beta": np.zeros(300)}])
+@pytest.mark.parametrize("sbuf_bytes", [1024, 1 << 16])
+def test_no_instruction_is_serial(sbuf_bytes, relu, mean_coupling):
+    """A source is apart from all of the destination, or the same walk: one element per clock."""
+    layer = layer_of((60, 300), **relu)
+    job = EngineBackward(layer, Recorder(sbuf_bytes=sbuf_bytes), mean_coupling=mean_coupling)
+    job.run()
+    sizes = {Dtype.FP32: 4, Dtype.UINT8: 1}
+    for record in split_records(job.program.encode()):
+        opcode, fields = decode(record)
+        if "src1.start_addr" not in fields or "out_dtype" not in fields:
+            continue
+        low, high, walk = span(fields, "dst", sizes[Dtype(fields["out_dtype"])])
+        for operand, dtype in (("src0", "in0_in1_dtype.lo"), ("src1", "in0_in1_dtype.hi")):
+            first, end, source = span(fields, operand, sizes[Dtype(fields[dtype])])
+            assert end <= low or high <= first or source == walk, (opcode, operand)
 
 
 def test_large_channels_are_cut_into_equal_tiles():
