@@ -343,7 +343,7 @@ def presets() -> str:
 
 
 DEFAULT_LAYER_CYCLES = (4161, 14, 12, 14, 16, 12, 31, 4131)
-"""What `dve cosim` reported on `sim`: GradAccum2, five for the coefficients, ParamLoad2, BackProp."""
+"""What `dve cosim` reported on `sim`: GradAccum2, five for coefficients, ParamLoad2, BackProp."""
 
 
 def cycles(config: EngineConfig, *, groups: int, elements: int) -> dict[str, int]:
