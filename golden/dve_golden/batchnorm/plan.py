@@ -14,6 +14,9 @@ MAX_TILE_ELEMENTS = 8192
 MAX_PARTIALS = 32
 """Partial sums of a channel that wait to be added; a chain of more is begun anew."""
 
+MAX_GROUP = 1024
+"""Channel tiles of a group: steps between their rows, and counts over them, stay in 16 bits."""
+
 _SUMS_BYTES = 3 * DTYPE_BYTES[Dtype.FP32]
 _LOST = 2 * WORD_BYTES
 """No more than that is lost because the two tensors of columns start on words."""
@@ -75,7 +78,7 @@ class Plan:
         per_channel_tile = columns.BYTES + _SUMS_BYTES * partials + count * size * per_element
         for space in (sbuf_bytes, sbuf_bytes // 2):
             room = space - size * scratch - _LOST
-            group = min(across, room // per_channel_tile)
+            group = min(across, room // per_channel_tile, MAX_GROUP)
             if group == across or (group >= 1 and space < sbuf_bytes):
                 return cls(across, count, size, group, True, partials)
 
@@ -88,7 +91,7 @@ class Plan:
         if most < TILE_MULTIPLE:
             raise ValueError(f"a partition of {sbuf_bytes} bytes is too small for a tile")
         count, size = _equal_tiles(layer.elements, most)
-        return cls(across, count, size, group, False, partials if count > 1 else 0)
+        return cls(across, count, size, group, False, min(partials, count) if count > 1 else 0)
 
     @property
     def steps(self) -> int:
@@ -119,5 +122,5 @@ def _streamed_columns(across: int, sbuf_bytes: int) -> tuple[int, int]:
     for partials in (MAX_PARTIALS, 8, 2):
         group = (sbuf_bytes // 8) // (columns.BYTES + _SUMS_BYTES * partials)
         if group >= 1:
-            return min(group, across), partials
+            return min(group, across, MAX_GROUP), partials
     return 1, 2

@@ -425,8 +425,12 @@ class ProgramBuilder:
         return address_of(place, self.geometry.generation)
 
 
-_CHANNELS_FROM = {0: 4 * QUADRANT, QUADRANT: QUADRANT, 2 * QUADRANT: 2 * QUADRANT}
-_CHANNELS_FROM[3 * QUADRANT] = QUADRANT
+_CHANNELS_FROM = {
+    0: 4 * QUADRANT,
+    QUADRANT: QUADRANT,
+    2 * QUADRANT: 2 * QUADRANT,
+    3 * QUADRANT: QUADRANT,
+}
 """Most channels by start partition (isa_common.md 3.3)."""
 
 
