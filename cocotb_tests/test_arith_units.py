@@ -29,7 +29,8 @@ def test_no_bit_differs(entry):
     deep = [name for name in outcome.subjects if "fpga" in name]
     assert len(deep) == 1
     assert outcome.subjects[deep[0]].compared == outcome.cases
-    assert outcome.cases == 1 << 16 or outcome.cases >= 300_000
+    there_are_more = any(entry.random(1, 0))
+    assert outcome.cases >= (300_000 if there_are_more else 1 << 8)
     if level == 2:
         assert outcome.cases >= 7_496_192
 

@@ -1,6 +1,6 @@
-"""Operands of the converters: everything that fits, and where rounding changes its mind.
+"""Operands of the converters: where rounding changes its mind.
 
-Functions that take a seed add random operands; blocks are at most of `BLOCK` elements.
+Blocks are at most of `BLOCK` elements.
 """
 
 from collections.abc import Iterator
@@ -8,20 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dve_cosim.arith.grids import BLOCK, operands, random_numbers
+from dve_cosim.arith.grids import BLOCK
 from dve_cosim.arith.ieee import BINARY32, Format, Integers, Patterns
 
 SIGN = np.uint32(BINARY32.sign)
-
-
-def halves() -> Iterator[Patterns]:
-    """Every 16-bit pattern."""
-    yield np.arange(1 << 16, dtype=np.uint32)
-
-
-def binary32_classes() -> Patterns:
-    """The operands of level 2, which have NaN of every kind."""
-    return operands(2)
 
 
 def integers() -> Patterns:
@@ -61,18 +51,42 @@ def edges_of(form: Format, every: int = 1) -> Iterator[Patterns]:
         Take one block of so many; the first and the last are always among them.
     """
     count = form.infinity >> form.below
-    size = BLOCK // 8
+    size = BLOCK // 32
     blocks = -(-count // size)
     for block in (*range(0, blocks - 1, every), blocks - 1):
         codes = np.arange(block * size, min((block + 1) * size, count))
         values, following = _magnitudes(codes, form), _magnitudes(codes + 1, form)
         # Exact, because every format has fewer bits than binary32, and no greater range.
         centres = np.concatenate([values, (values + following) / 2]).astype(np.float32)
-        bits = centres.view(np.uint32)
-        below = np.where(bits == 0, SIGN | np.uint32(1), bits - np.uint32(1))
-        for magnitudes in (bits, bits + np.uint32(1), below):
-            yield magnitudes
-            yield magnitudes ^ SIGN
+        yield from _with_neighbours(centres.view(np.uint32))
+
+
+def integer_edges(bits: int, *, whole: bool) -> Iterator[Patterns]:
+    """Where the rounding to an integer changes: integers, halves, and the neighbours of both.
+
+    Parameters
+    ----------
+    bits : int
+        Up to a little more than 2^bits, with both signs.
+    whole : bool
+        All of them; else those up to 2^11, and about every power of two.
+    """
+    if whole:
+        halves = np.arange((2 << bits) + 8)
+    else:
+        near = np.arange(-64, 65) + (1 << np.arange(12, bits + 3))[:, np.newaxis]
+        halves = np.concatenate([np.arange(1 << 12), near.ravel()])
+    centres = (halves / 2).astype(np.float32).view(np.uint32)
+    for start in range(0, len(centres), BLOCK):
+        yield from _with_neighbours(centres[start : start + BLOCK])
+
+
+def _with_neighbours(magnitudes: Patterns) -> Iterator[Patterns]:
+    """Patterns, those beside them, and the same with the other sign."""
+    below = np.where(magnitudes == 0, SIGN | np.uint32(1), magnitudes - np.uint32(1))
+    for near in (magnitudes, magnitudes + np.uint32(1), below):
+        yield near
+        yield near ^ SIGN
 
 
 def _magnitudes(codes: Integers, form: Format) -> NDArray[np.float64]:
@@ -82,9 +96,3 @@ def _magnitudes(codes: Integers, form: Format) -> NDArray[np.float64]:
     normal = field != 0
     units = fraction + (normal.astype(np.int64) << form.fraction_bits)
     return np.ldexp(units.astype(np.float64), field - normal + form.least_quantum)
-
-
-def patterns(count: int, seed: int) -> Iterator[Patterns]:
-    """Level 2 operands, then random numbers."""
-    yield binary32_classes()
-    yield from random_numbers(count, seed)

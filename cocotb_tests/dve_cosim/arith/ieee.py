@@ -6,7 +6,7 @@ one dimension, right-aligned; the rules for NaN are those of isa_common.md 2.5: 
 the canonical NaN.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,14 @@ class Format:
         Fields.
     below : int
         Zero bits below the fraction in the container.
+    has_infinity : bool
+        If not, then the last exponent holds numbers, all but its last code, the only NaN.
     """
 
     exponent_bits: int
     fraction_bits: int
     below: int = 0
+    has_infinity: bool = True
 
     @property
     def bias(self) -> int:
@@ -51,18 +54,35 @@ class Format:
 
     @property
     def infinity(self) -> int:
+        """The pattern after the largest number: infinity, or the NaN of a format without it."""
+        if not self.has_infinity:
+            return self.sign - (1 << self.below)
         return ((1 << self.exponent_bits) - 1) << self.fraction_bits + self.below
 
     @property
+    def largest(self) -> int:
+        return self.infinity - (1 << self.below)
+
+    @property
+    def least_normal(self) -> int:
+        return 1 << self.fraction_bits + self.below
+
+    @property
     def nan(self) -> int:
-        """The canonical NaN: the highest fraction bit alone is set."""
-        return self.infinity | 1 << self.fraction_bits - 1 + self.below
+        """The canonical NaN: the highest fraction bit alone is set, if there are several."""
+        quiet = 1 << self.fraction_bits - 1 + self.below
+        return self.infinity | quiet if self.has_infinity else self.infinity
 
 
 BINARY32 = Format(exponent_bits=8, fraction_bits=23)
 BINARY16 = Format(exponent_bits=5, fraction_bits=10)
 BFLOAT16 = Format(exponent_bits=8, fraction_bits=7)
 FP32R = Format(exponent_bits=8, fraction_bits=13, below=10)
+E5M2 = Format(exponent_bits=5, fraction_bits=2)
+E4M3 = Format(exponent_bits=4, fraction_bits=3)
+E4M3_EXTENDED = replace(E4M3, has_infinity=False)
+E3M4 = Format(exponent_bits=3, fraction_bits=4)
+E3M4_EXTENDED = replace(E3M4, has_infinity=False)
 
 
 @dataclass(frozen=True)
@@ -85,14 +105,16 @@ def decoded(patterns: Patterns, form: Format = BINARY32) -> Numbers:
     bits = patterns.astype(np.int64)
     field = bits >> form.fraction_bits + form.below & (1 << form.exponent_bits) - 1
     fraction = bits >> form.below & (1 << form.fraction_bits) - 1
-    special = field == (1 << form.exponent_bits) - 1
+    magnitude = bits & form.sign - 1
+    special = magnitude >= form.infinity
+    infinite = form.has_infinity & (magnitude == form.infinity)
     normal = field != 0
     return Numbers(
         negative=bits & form.sign != 0,
         units=fraction | normal.astype(np.int64) << form.fraction_bits,
         exponent=field - normal + form.least_quantum,
-        infinite=special & (fraction == 0),
-        nan=special & (fraction != 0),
+        infinite=infinite,
+        nan=special & ~infinite,
     )
 
 
@@ -183,22 +205,80 @@ def reciprocal(a: Patterns) -> Patterns:
     return _result(bits, x.negative, x.nan)
 
 
-def widened(elements: Patterns, form: Format) -> Patterns:
-    """The same numbers in binary32."""
+def widened(elements: Patterns, form: Format, *, flush: bool = False) -> Patterns:
+    """The same numbers in binary32; if told to flush, subnormal ones as zeros."""
     x = decoded(elements, form)
     bits = np.where(x.infinite, BINARY32.infinity, rounded(x.units, x.exponent))
+    if flush:
+        bits = np.where(elements & (form.sign - 1) < form.least_normal, 0, bits)
     return _result(bits, x.negative, x.nan)
 
 
-def from_int32(elements: Patterns) -> Patterns:
-    """Integers in two's complement, rounded to binary32; zero is +0."""
-    integers = elements.view(np.int32).astype(np.int64)
+def narrowed(
+    patterns: Patterns,
+    form: Format,
+    *,
+    saturates: bool = False,
+    nan_saturates: bool = False,
+    flush: bool = False,
+) -> Patterns:
+    """binary32 numbers rounded to another format; beyond its range infinity, or else NaN.
+
+    Parameters
+    ----------
+    saturates
+        Beyond the range is the largest number, with the sign.
+    nan_saturates
+        NaN becomes the largest number.
+    flush
+        A result that is subnormal becomes a zero of its sign.
+    """
+    x = decoded(patterns)
+    bits = np.where(x.infinite, form.infinity, rounded(x.units, x.exponent, form))
+    beyond = (bits == form.infinity) & ~x.nan
+    if flush:
+        bits = np.where(bits < form.least_normal, 0, bits)
+    if saturates:
+        bits = np.where(beyond, form.largest, bits)
+    becomes_nan = beyond & (not saturates and not form.has_infinity)
+    result = _result(bits, x.negative, x.nan | becomes_nan, form)
+    return np.where(x.nan & nan_saturates, form.largest, result).astype(np.uint32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerFormat:
+    """Integers of so many bits, in two's complement if they are signed."""
+
+    bits: int
+    signed: bool
+
+    @property
+    def least(self) -> int:
+        return -(1 << self.bits - 1) if self.signed else 0
+
+    @property
+    def greatest(self) -> int:
+        return (1 << self.bits - self.signed) - 1
+
+
+def from_integers(elements: Patterns, form: IntegerFormat) -> Patterns:
+    """Integers rounded to binary32; zero is +0."""
+    integers = elements.astype(np.int64)
+    integers -= (integers > form.greatest) * np.int64(1 << form.bits)
     bits = rounded(np.abs(integers), np.zeros_like(integers))
     return _result(bits, integers < 0, np.zeros(len(integers), bool))
 
 
-def narrowed(patterns: Patterns, form: Format) -> Patterns:
-    """binary32 numbers rounded to another format; beyond its range infinity."""
+def to_integers(patterns: Patterns, form: IntegerFormat, *, nearest_even: bool) -> Patterns:
+    """binary32 numbers rounded to integers, then to the range; NaN is 0."""
     x = decoded(patterns)
-    bits = np.where(x.infinite, form.infinity, rounded(x.units, x.exponent, form))
-    return _result(bits, x.negative, x.nan, form)
+    # The ends of the shifts are beyond the range, and below a half: 24 bits and 38, less 62.
+    units = x.units << np.clip(x.exponent, 0, 38)
+    drop = np.clip(-x.exponent, 0, 62)
+    whole = units >> drop
+    rest = units - (whole << drop)
+    whole += nearest_even & ((rest << 1) + (whole & 1) > (np.int64(1) << drop))
+    signed = np.where(x.negative, -whole, whole)
+    signed = np.where(x.infinite, np.where(x.negative, form.least, form.greatest), signed)
+    signed = np.where(x.nan, 0, np.clip(signed, form.least, form.greatest))
+    return (signed & (1 << form.bits) - 1).astype(np.uint32)

@@ -64,9 +64,15 @@ def widened(elements: Patterns, form: Format) -> Patterns:
 
 
 def from_int32(elements: Patterns) -> Patterns:
-    """Integers to binary32."""
+    """Signed integers to binary32."""
     soft = library()
     return _apply(soft.i32_to_f32, _values(elements, soft.Int32.from_bytes, 4))
+
+
+def from_uint32(elements: Patterns) -> Patterns:
+    """Unsigned integers to binary32."""
+    soft = library()
+    return _apply(soft.ui32_to_f32, _values(elements, soft.UInt32.from_bytes, 4))
 
 
 def narrowed(patterns: Patterns, form: Format) -> Patterns:

@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Cat, Module, Shape, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.back import verilog
 from amaranth.lib.wiring import In
 from dve_rtl.config import EngineConfig
-from dve_rtl.convert.control import ConverterControl
 from dve_rtl.convert.narrow import Narrow
 from dve_rtl.convert.widen import Widen
 from dve_rtl.fp32.adder import Adder
 from dve_rtl.fp32.multiplier import Multiplier
 from dve_rtl.fp32.reciprocal import Reciprocal
-from dve_rtl.payloads import DTYPE
 
 TOP = "unit_bench"
 
@@ -32,8 +30,8 @@ def unit_verilog(unit: Any) -> str:
 
     ``valid`` says that there is an operand, ``ready`` that it is taken in this clock, ``done`` for
     one clock that ``o`` is a result. A pipelined unit's is done exactly its ``latency`` after the
-    operand: what comes earlier or later is a wrong result. ``select`` is 1 to subtract, or of a
-    converter the element type, above it the control values.
+    operand: what comes earlier or later is a wrong result. ``select`` is 1 to subtract, or the
+    element type of a converter, whose control values are ``b``.
 
     Parameters
     ----------
@@ -45,7 +43,7 @@ def unit_verilog(unit: Any) -> str:
     m.submodules.unit = unit
     valid, ready, done = Signal(name="valid"), Signal(name="ready"), Signal(name="done")
     a, b, o = (Signal(32, name=name) for name in "abo")
-    select = Signal(DTYPE.width + Shape.cast(ConverterControl).width, name="select")
+    select = Signal(4, name="select")
     match unit:
         case Reciprocal():
             m.d.comb += [
@@ -65,8 +63,8 @@ def unit_verilog(unit: Any) -> str:
                 "b": b,
                 "i": a,
                 "subtract": select,
-                "dtype": select[: DTYPE.width],
-                "control": select[DTYPE.width :],
+                "dtype": select,
+                "control": b,
                 "select": select,
             }
             for name, member in unit.signature.members.items():
