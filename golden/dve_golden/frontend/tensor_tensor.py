@@ -4,7 +4,7 @@ Each takes two sources and a result, element by element. They differ in which ty
 and in what the operator byte may be.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from dve_golden.frontend import nearest
@@ -54,7 +54,7 @@ def check_bit_vector(inspection: Inspection) -> None:
     """0x51: one integer type for all operands, no conversion (5.4)."""
     sizes = _element_bytes(inspection, INTEGER_DTYPES, INTEGER_DTYPES, INTEGER_DTYPES)
     for field in (LO, HI):
-        _check_same_dtype(inspection, field, OUT, "dst", INTEGER_DTYPES)
+        _check_type_of_dst(inspection, field, INTEGER_DTYPES)
     _check_operator(inspection, GENERAL_BITVECTOR)
     _check_operands(inspection, sizes)
 
@@ -69,7 +69,7 @@ def check_back_prop(inspection: Inspection) -> None:
 def check_copy_predicated(inspection: Inspection) -> None:
     """0x72: an integer predicate, and data of the type of the result (5.5)."""
     sizes = _element_bytes(inspection, INTEGER_DTYPES, PLAIN_DTYPES, PLAIN_DTYPES)
-    _check_same_dtype(inspection, HI, OUT, "dst", PLAIN_DTYPES)
+    _check_type_of_dst(inspection, HI, PLAIN_DTYPES)
     _check_required_operator(inspection)
     _check_operands(inspection, sizes)
 
@@ -104,17 +104,12 @@ def _element_bytes(
     )
 
 
-def _check_same_dtype(
-    inspection: Inspection, field: str, other: str, owner: str, legal: Collection[int]
-) -> None:
-    """Check that a type is the one that another field holds, of the operand ``owner``.
-
-    Of two types of which one is illegal nothing more is said.
-    """
-    code, wanted = inspection.number(field), inspection.number(other)
+def _check_type_of_dst(inspection: Inspection, field: str, legal: Collection[int]) -> None:
+    """Check that a source has the type of the result; of an illegal type no more is said."""
+    code, wanted = inspection.number(field), inspection.number(OUT)
     if code in legal and wanted in legal and code != wanted:
         near = partial(nearest.dtypes, field, code, (wanted,))
-        rule = f"the type of {owner}, {format_dtype(wanted)}"
+        rule = f"the type of dst, {format_dtype(wanted)}"
         inspection.report(Reason.DTYPE, field, format_dtype(code), rule, near=near)
 
 
@@ -143,12 +138,11 @@ def _check_operands(
     inspection: Inspection, sizes: _Sizes, *, source_alignment: int | None = None
 ) -> tuple[Operand | None, Operand | None]:
     """Check walks, counts and placement (5.3); the sources, None if an address is malformed."""
+    size0, size1, result = sizes
     channels = check_channels(inspection)
-    src0, src1 = (
-        check_pattern(inspection, name, size, channels, alignment=source_alignment)
-        for name, size in zip(("src0", "src1"), sizes, strict=False)
-    )
-    dst = check_pattern(inspection, "dst", sizes[2], channels, write=True)
+    src0 = check_pattern(inspection, "src0", size0, channels, alignment=source_alignment)
+    src1 = check_pattern(inspection, "src1", size1, channels, alignment=source_alignment)
+    dst = check_pattern(inspection, "dst", result, channels, write=True)
     check_same_count(inspection, src0, src1)
     check_same_count(inspection, src0, dst)
     check_source_placement(inspection, src0, src1)
@@ -183,7 +177,7 @@ def _even_neighbours(odd_step: int) -> tuple[int, ...]:
     return (nearer, farther) if farther <= MAX_STEP else (nearer,)
 
 
-RULES = {
+RULES: dict[Opcode, Callable[[Inspection], None]] = {
     Opcode.TENSOR_TENSOR_ARITH_OP: check_arithmetic,
     Opcode.TENSOR_TENSOR_BITVEC_OP: check_bit_vector,
     Opcode.BATCH_NORM_BACK_PROP: check_back_prop,

@@ -97,9 +97,7 @@ DTYPE_BYTES: dict[Dtype, int] = {
 """Element size, and required alignment, in bytes (isa_common.md 2.4). INVALID has none."""
 
 INTEGER_DTYPES = frozenset(
-    {
-        *(Dtype.INT8, Dtype.UINT8, Dtype.INT16, Dtype.UINT16, Dtype.INT32, Dtype.UINT32),
-    }
+    {Dtype.INT8, Dtype.UINT8, Dtype.INT16, Dtype.UINT16, Dtype.INT32, Dtype.UINT32}
 )
 """``is_valid_int_dtype_datapath``: predicates, and the elements of 0x51 (isa_common.md 2.1)."""
 

@@ -9,13 +9,13 @@ from dve_golden.isa.enums import Dtype, Opcode
 from dve_golden.isa.generations import Generation
 from dve_golden.memory.address import Location, is_register_form, locate
 
-MNEMONICS: dict[Opcode, str] = {
-    opcode: opcode.name.removeprefix("BATCH_NORM_")
-    .removesuffix("_OP")
-    .removesuffix("_ARITH")
-    .lower()
-    for opcode in Opcode
-}
+
+def _mnemonic(opcode: Opcode) -> str:
+    short = opcode.name.removeprefix("BATCH_NORM_").removesuffix("_OP").removesuffix("_ARITH")
+    return short.lower()
+
+
+MNEMONICS: dict[Opcode, str] = {opcode: _mnemonic(opcode) for opcode in Opcode}
 """The first word of an instruction in text form."""
 
 

@@ -134,8 +134,8 @@ DEFAULTS: dict[Opcode, Fields] = {
     opcode: {
         key.field: key.default
         for key in keys.values()
-        if isinstance(key, Number | Operator) and key.default is not None
+        if isinstance(key, Number | Operator) and key.default
     }
     for opcode, keys in KEYS.items()
 }
-"""Values of the fields whose words may be left out and that are not zero then."""
+"""Values of the fields that are not zero where their words are left out."""

@@ -98,6 +98,16 @@ def test_random_patterns_against_a_library(dtype, second):
     np.testing.assert_array_equal(narrow(values, dtype), want)
 
 
+def test_every_boundary_of_bf16_against_a_library():
+    """Every element with what decides its rounding behind it: little, half or more, all."""
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    behind = (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)
+    values = np.concatenate([upper | low for low in behind]).view(np.float32)
+    values = values[~np.isnan(values)]
+    want = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+    np.testing.assert_array_equal(narrow(values, Dtype.BF16), want)
+
+
 @pytest.mark.parametrize(
     ("dtype", "nan"),
     [
