@@ -4,6 +4,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from amaranth.sim import Simulator
+from dve_golden.isa.control import Control
+from dve_rtl.convert.control import encoded
+
+RESET = Control()
 
 Cases = Sequence[tuple[int, int]]
 
@@ -12,13 +16,16 @@ Cases = Sequence[tuple[int, int]]
 def convert() -> Callable[..., list[int]]:
     """Function from a converter and (dtype, element) pairs, one per clock, to its results.
 
+    ``control`` holds for all of them; by default it is what the engine has after reset on cayman.
+
     A result is taken exactly ``latency`` clocks after its operand, so a wrong depth fails too.
     """
 
-    def convert(dut, cases: Cases) -> list[int]:
+    def convert(dut, cases: Cases, control: Control = RESET) -> list[int]:
         results = []
 
         async def testbench(ctx):
+            ctx.set(dut.control, encoded(control))
             for dtype, element in cases:
                 ctx.set(dut.dtype, dtype)
                 ctx.set(dut.i, element)
