@@ -9,6 +9,7 @@ from dve_cosim.arith import grids, ieee, softfloat
 from dve_cosim.arith.converters import CONVERTERS
 from dve_cosim.arith.ieee import Patterns
 from dve_cosim.arith.operation import Blocks, Operation
+from dve_cosim.arith.operators import OPERATORS
 
 
 def _single(blocks: Iterator[Patterns]) -> Blocks:
@@ -96,6 +97,7 @@ OPERATIONS = (
         random=_numbers,
     ),
     *CONVERTERS,
+    *OPERATORS,
 )
 
 

@@ -47,6 +47,21 @@ def multiply(a: Patterns, b: Patterns) -> Patterns:
     return _apply(library().f32_mul, _float32(a), _float32(b))
 
 
+def equal(a: Patterns, b: Patterns) -> Patterns:
+    """``a == b``, as 1.0 or +0; of NaN 0, as of the two that follow."""
+    return _compare(library().f32_eq, a, b)
+
+
+def less(a: Patterns, b: Patterns) -> Patterns:
+    """``a < b``."""
+    return _compare(library().f32_lt_quiet, a, b)
+
+
+def less_or_equal(a: Patterns, b: Patterns) -> Patterns:
+    """``a <= b``."""
+    return _compare(library().f32_le_quiet, a, b)
+
+
 def reciprocal(a: Patterns) -> Patterns:
     """``1 / a``."""
     one = np.full(len(a), BINARY32_ONE, np.uint32)
@@ -80,6 +95,11 @@ def narrowed(patterns: Patterns, form: Format) -> Patterns:
     soft = library()
     convert = {BINARY16: soft.f32_to_f16, BFLOAT16: soft.f32_to_bf16}[form]
     return _apply(convert, _float32(patterns), form=form)
+
+
+def _compare(relation: Callable[..., Any], a: Patterns, b: Patterns) -> Patterns:
+    holds = [bool(held) for held in map(relation, _float32(a), _float32(b))]
+    return np.where(holds, np.uint32(BINARY32_ONE), np.uint32(0))
 
 
 def _float32(patterns: Patterns) -> list[Any]:

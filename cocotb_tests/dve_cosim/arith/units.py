@@ -6,12 +6,17 @@ from typing import Any
 from amaranth import Cat, Module, Signal
 from amaranth.back import verilog
 from amaranth.lib.wiring import In
+from dve_rtl.alu.arith import Arith
+from dve_rtl.alu.bitvec import Bitvec
 from dve_rtl.config import EngineConfig
 from dve_rtl.convert.narrow import Narrow
 from dve_rtl.convert.widen import Widen
 from dve_rtl.fp32.adder import Adder
 from dve_rtl.fp32.multiplier import Multiplier
 from dve_rtl.fp32.reciprocal import Reciprocal
+from dve_rtl.lane_program import ARITH, Schedule
+
+from dve_cosim.arith.operator_unit import OPERATOR_BITS, SIZE_BITS, OperatorUnit
 
 TOP = "unit_bench"
 
@@ -21,6 +26,8 @@ UNITS: dict[str, Callable[[EngineConfig], Any]] = {
     "reciprocal": lambda config: Reciprocal(),
     "widen": lambda config: Widen(latency=config.widen_latency),
     "narrow": lambda config: Narrow(latency=config.narrow_latency),
+    "arith": lambda config: OperatorUnit(Arith(latency=Schedule(config).latency(ARITH))),
+    "bitvec": lambda config: OperatorUnit(Bitvec(latency=Schedule(config).bitvec_latency)),
 }
 """The unit of each name as a preset has it."""
 
@@ -31,7 +38,7 @@ def unit_verilog(unit: Any) -> str:
     ``valid`` says that there is an operand, ``ready`` that it is taken in this clock, ``done`` for
     one clock that ``o`` is a result. A pipelined unit's is done exactly its ``latency`` after the
     operand: what comes earlier or later is a wrong result. ``select`` is 1 to subtract, or the
-    element type of a converter, whose control values are ``b``.
+    element type of a converter, whose control values are ``b``, or as an `OperatorUnit` takes it.
 
     Parameters
     ----------
@@ -43,7 +50,7 @@ def unit_verilog(unit: Any) -> str:
     m.submodules.unit = unit
     valid, ready, done = Signal(name="valid"), Signal(name="ready"), Signal(name="done")
     a, b, o = (Signal(32, name=name) for name in "abo")
-    select = Signal(4, name="select")
+    select = Signal(OPERATOR_BITS + SIZE_BITS, name="select")
     match unit:
         case Reciprocal():
             m.d.comb += [
