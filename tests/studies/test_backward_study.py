@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from dve_golden.batchnorm import Layer, reference
+from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors
 from dve_golden.isa.enums import Dtype
 from dve_studies.backward import results, tables
@@ -42,6 +42,19 @@ def test_fp32_inputs_keep_the_bound():
         bounded += (case.engine.d_x,) if case.dtype == "fp32" else ()
         assert max(bounded) <= 2.0**-20, case.case
     assert sum(case.dtype == "fp32" for case in PUBLISHED) > 20
+
+
+@pytest.mark.parametrize("on_engine", [True, False])
+def test_channel_that_misses_the_bound(on_engine):
+    """d_beta is 31 times sum|dy x_norm|, and the rounding of S comes with it; see the page."""
+    x = np.array([[0.89372635], [1.6694676], [0.14644772]], np.float32)
+    dy = np.array([[1.8414209], [-0.01729397], [0.00712988]], np.float32)
+    exact = x.astype(np.float64)
+    layer = Layer.from_arrays(dy, x, exact.mean(0), [1], var=exact.var(0), eps=1e-5)
+    got = backward(**layer.arguments(), on_engine=on_engine)
+    found = relative_errors(layer, got, reference(layer))
+    assert 2.0**-20 < found.d_gamma < 2.0**-19.9
+    assert max(found.d_x, found.d_beta) < 2.0**-20
 
 
 def test_model_rounds_where_the_kernel_does():

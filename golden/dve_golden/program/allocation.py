@@ -1,7 +1,9 @@
 """Where tensors lie in the partitions of one memory: first fit, by quadrant."""
 
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from dve_golden.memory.address import QUADRANT, WORD_BYTES
 
@@ -54,7 +56,7 @@ class Allocator:
     def __init__(self, memory: str, size: int) -> None:
         self._memory = memory
         self._size = size
-        self._live: list[Block] = []
+        self._live: list[Block] = []  # by offset
 
     def allocate(
         self, name: str, partition: int, channels: int, size: int, align: int = WORD_BYTES
@@ -71,7 +73,7 @@ class Allocator:
             offset = -(-start // align) * align
             if offset + size <= end:
                 block = Block(name, quadrants, offset, size)
-                self._live.append(block)
+                insort(self._live, block, key=attrgetter("offset"))
                 return block
         raise AllocationError(self._full(name, size, quadrants))
 
@@ -82,8 +84,9 @@ class Allocator:
     def _free_runs(self, quadrants: range) -> Iterator[tuple[int, int]]:
         """First byte and end of every gap, from the lowest on."""
         start = 0
-        taken = (block for block in self._live if block.shares_partitions(quadrants))
-        for block in sorted(taken, key=lambda block: block.offset):
+        for block in self._live:
+            if not block.shares_partitions(quadrants):
+                continue
             if start < block.offset:
                 yield start, block.offset
             start = max(start, block.end)
@@ -94,7 +97,7 @@ class Allocator:
         longest = max((end - start for start, end in self._free_runs(quadrants)), default=0)
         live = ", ".join(
             f"{block.name} {block.size}"
-            for block in sorted(self._live, key=lambda block: block.offset)
+            for block in self._live
             if block.shares_partitions(quadrants)
         )
         return (

@@ -58,7 +58,8 @@ class ProgramBuilder:
         self._allocators = {
             region: Allocator(region.value, self.geometry.active(region)) for region in Region
         }
-        self._tensors: list[Tensor] = []
+        self._tensors: dict[Tensor, None] = {}  # in the order in which they were made
+        self._live: dict[str, Tensor] = {}
         self._lines: list[Line] = []
 
     # --- tensors -----------------------------------------------------------------------------
@@ -111,18 +112,19 @@ class ProgramBuilder:
             if not tensor.live:
                 raise ProgramError(f"{tensor.name} is freed twice")
             tensor.live = False
+            del self._live[tensor.name]
             self._allocators[tensor.region].release(tensor.block)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Free at the end whatever was allocated inside and is still live."""
-        before = len(self._tensors)
+        before = set(self._live.values())
         yield
-        self.free(*(tensor for tensor in self._tensors[before:] if tensor.live))
+        self.free(*(tensor for tensor in self._live.copy().values() if tensor not in before))
 
     def written_by_host(self, operand: Operand) -> None:
         """Say that the host puts values there before the program reads them."""
-        view = self._live("operand", whole(operand))
+        view = self._usable("operand", whole(operand))
         view.tensor.mark_written(view.elements(), view.channels)
 
     # --- instructions ------------------------------------------------------------------------
@@ -271,7 +273,7 @@ class ProgramBuilder:
 
         `dve_golden.isa.text.assemble` makes of it what `encode` gives.
         """
-        return format_program(self._lines, self._tensors, self.geometry.generation)
+        return format_program(self._lines, list(self._tensors), self.geometry.generation)
 
     def footprint(self, region: Region, start: int = 0) -> tuple[range, ...]:
         """Bytes of a partition in the tensors that instructions use, from ``start`` on."""
@@ -302,7 +304,7 @@ class ProgramBuilder:
         generation = self.geometry.generation
         if region not in regions_of(generation):
             raise ProgramError(f"{name}: {generation.value} has no {region.value}")
-        if any(tensor.live and tensor.name == name for tensor in self._tensors):
+        if name in self._live:
             raise ProgramError(f"there is a live tensor {name} already")
         if not shape or min(shape) < 1:
             raise ProgramError(f"{name} has no elements: shape {shape}")
@@ -314,7 +316,8 @@ class ProgramBuilder:
         size = int(np.prod(shape)) * DTYPE_BYTES[dtype]
         block = self._allocators[region].allocate(name, partition, channels, size)
         tensor = Tensor(name, region, partition, channels, shape, dtype, block)
-        self._tensors.append(tensor)
+        self._tensors[tensor] = None
+        self._live[name] = tensor
         return tensor
 
     def _three(
@@ -361,7 +364,7 @@ class ProgramBuilder:
             counts = ", ".join(f"{view.name} {view.channels}" for view in operands.values())
             raise ProgramError(f"{MNEMONICS[opcode]}: channels differ: {counts}")
         for role, view in operands.items():
-            self._live(f"{MNEMONICS[opcode]} {role}", view)
+            self._usable(f"{MNEMONICS[opcode]} {role}", view)
             if role != "dst":
                 self._require_values(opcode, role, view)
         active: Fields = {"num_active_channels": channels.pop()}
@@ -387,10 +390,10 @@ class ProgramBuilder:
             )
         self._lines.append(Line(record, dict(operands)))
 
-    def _live(self, role: str, view: View) -> View:
+    def _usable(self, role: str, view: View) -> View:
         if not view.tensor.live:
             raise ProgramError(f"{role}: {view.name} is used after it was freed")
-        if all(view.tensor is not tensor for tensor in self._tensors):
+        if view.tensor not in self._tensors:
             raise ProgramError(f"{role}: {view.name} belongs to another program")
         return view
 
