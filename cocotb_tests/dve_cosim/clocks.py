@@ -8,12 +8,15 @@ from dve_rtl.lane_orders import LOAD_LATENCY
 from dve_rtl.lane_program import ACCUMULATORS, BACK_PROP, GRAD_ACCUMULATE, Program, Schedule
 
 GATHER_CLOCKS = 1
+"""From the last beat of a record to the whole record."""
 FIRST_ISSUE_CLOCKS = 2
 """From an operation to its first address at the memories."""
 RECIPROCAL_CLOCKS = 13
+"""Of a parameter load, to form 1/N."""
 COMPLETION_CLOCKS = 2
 """From the last write to the completion on the stream."""
 SUMS = len(ACCUMULATORS)
+"""Results of a GradAccum, written one per clock."""
 
 
 def fold_clocks(config: EngineConfig) -> int:
@@ -36,15 +39,17 @@ def result_tail(config: EngineConfig, program: Program) -> int:
 
 
 def back_prop_tail(config: EngineConfig) -> int:
+    """The same for BackProp."""
     return result_tail(config, BACK_PROP)
 
 
 def tensor_tensor_tail(config: EngineConfig) -> int:
+    """The same for the arithmetic operators and conversions; none is quicker than another."""
     return result_tail(config, Schedule(config).tensor_tensor)
 
 
 def raw_tail(config: EngineConfig) -> int:
-    """The same where nothing is converted."""
+    """The same for bit-vector operators and exact copies, which no converter sees."""
     return LOAD_LATENCY + Schedule(config).bitvec_latency
 
 
