@@ -32,8 +32,8 @@ DEEP = EngineConfig(
     beat_bits=64,
     mul_latency=8,
     add_latency=7,
-    widen_latency=3,
-    narrow_latency=3,
+    widen_latency=5,
+    narrow_latency=5,
 )
 """Every unit as deep as it gets on an FPGA, and a record of eight beats."""
 
