@@ -19,6 +19,7 @@ from dve_rtl.config import LANE_COUNTS, PRESETS, EngineConfig
         ({"mul_latency": 0}, "mul_latency must be 1 to 8, got 0"),
         ({"add_latency": 8}, "add_latency must be 1 to 7, got 8"),
         ({"widen_latency": 6}, "widen_latency must be 1 to 5, got 6"),
+        ({"narrow_latency": 6}, "narrow_latency must be 1 to 5, got 6"),
     ],
 )
 def test_rejects(choice, message):
