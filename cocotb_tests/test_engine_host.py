@@ -6,4 +6,4 @@ from dve_cosim.wrapper import SIM_TOP
 
 
 def test_host_ports(run_bench):
-    run_bench("engine_host", top=SIM_TOP, build_dir=build(SMALL[4]).build_dir, tests=9)
+    run_bench("engine_host", top=SIM_TOP, build_dir=build(SMALL[4]).build_dir, tests=10)

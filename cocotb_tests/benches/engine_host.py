@@ -21,7 +21,9 @@ from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.workloads import random_state, random_words
 from dve_golden.fp32.reciprocal import reset_parameter_ram
 from dve_golden.isa.codec import encode
+from dve_golden.isa.control import CONTROL_WORDS
 from dve_golden.isa.enums import REGISTERS, Dtype, ImmSrc, Opcode
+from dve_golden.isa.text import assemble
 from dve_golden.machine import Machine
 from dve_rtl.host import Space
 
@@ -98,6 +100,7 @@ class Bench:
         await self.host.write_lane_state(state.lane_state, held=inverted(state.lane_state))
         await self.host.write_parameter_ram(state.parameter_ram, held=inverted(state.parameter_ram))
         await self.registers.write_all(state.registers, held=~state.registers)
+        await self.host.write_control(state.control, held=~state.control)
 
     async def _pulse(self, signal):
         signal.value = 1
@@ -119,6 +122,7 @@ class Bench:
         found.lane_state = await self.host.read_lane_state()
         found.parameter_ram = await self.host.read_parameter_ram()
         found.registers = await self.registers.read_all()
+        found.control = await self.host.read_control()
         return found
 
     async def _read_memory(self, space, memory):
@@ -194,6 +198,7 @@ async def a_state_written_is_read_back(dut, share):
     await bench.start()
     state = random_state(rng, CONFIG, special=0.2)
     state.registers[:] = rng.integers(0, 1 << 32, REGISTERS, np.uint32)
+    state.control[:] = (8, 1, 0, 1, 1, 0, 1)
     await bench.fill(state, by_host=True)
     await bench.check()
     await bench.check(by_host=True)
@@ -348,6 +353,27 @@ async def lane_state_is_served_between_two_instructions(dut):
     assert len(completed) <= 3, "the one that runs, and one whose completion is on its way"
     await execution
     bench.expected.run(program)
+    await bench.check()
+
+
+@cocotb.test(timeout_time=10_000_000, timeout_unit="step")
+async def a_control_value_counts_from_the_next_instruction_on(dut):
+    """Written while one executes, whose results it must not change half way."""
+    bench = Bench(dut)
+    await bench.start()
+    await bench.fill(random_state(np.random.default_rng(17), CONFIG, special=0.02))
+    text = "tensor_tensor channels=128 op=bypass src0=sbuf[0:0x0]:fp32:64 src1=sbuf[0:0x0]:fp32:64"
+    before, after = (assemble(f"{text} dst=sbuf[0:{at}]:int8:64") for at in (0x200, 0x240))
+    cocotb.start_soon(bench.records.send(before + after))
+    await ClockCycles(dut.clk, 60)  # the first one executes, for 2048 clocks
+    rounding = CONTROL_WORDS.index("integer_rounding")
+    await bench.host.write(Space.CONTROL, 0, rounding, (1).to_bytes(ROW_BYTES, "little"))
+    bench.expected.execute(before)
+    bench.expected.control[rounding] = 1
+    bench.expected.execute(after)
+    for _ in range(2):
+        assert (await bench.completions.receive()).reason == 0
+    assert (bench.expected.sbuf[:, 0x200:0x240] != bench.expected.sbuf[:, 0x240:0x280]).any()
     await bench.check()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dve_golden.isa.codec import Fields, encode
 from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
+from dve_golden.isa.operators import AluOp
 from dve_golden.isa.text import assemble
 from dve_rtl.config import EngineConfig
 
@@ -14,6 +15,7 @@ _ROW = re.compile(r"^\| (0x\w\w.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 _FORMULAS = (
     (re.compile(r"groups x \(n \+ (\d+)\) \+ (\d+)"), lambda g, n, a, b: g * (n + a) + b),
     (re.compile(r"groups x (\d+) \+ (\d+)"), lambda g, n, a, b: g * a + b),
+    (re.compile(r"groups x n \+ (\d+)()"), lambda g, n, a, b: g * n + a),
     (re.compile(r"entries \+ (\d+)()"), lambda g, n, a, b: n + a),
 )
 
@@ -168,6 +170,23 @@ def _back_prop(channels: int, count: int) -> Fields:
     return _tensors(channels, count) | _walk("dst", 0x200, count) | {"out_dtype": Dtype.FP32}
 
 
+def _tensor_tensor(channels: int, count: int) -> Fields:
+    return _back_prop(channels, count) | {"op": AluOp.ADD}
+
+
+def _bit_vector(channels: int, count: int) -> Fields:
+    types = {"in0_in1_dtype.lo": Dtype.INT32, "in0_in1_dtype.hi": Dtype.INT32}
+    return _back_prop(channels, count) | types | {"out_dtype": Dtype.INT32, "op": AluOp.BITWISE_XOR}
+
+
+def _copy_predicated(channels: int, count: int) -> Fields:
+    return _back_prop(channels, count) | {"in0_in1_dtype.lo": Dtype.INT32}
+
+
+def _cast_predicated(channels: int, count: int) -> Fields:
+    return _copy_predicated(channels, count) | {"out_dtype": Dtype.BF16}
+
+
 def _param_load(channels: int, count: int) -> Fields:
     return {
         "dtype": Dtype.FP32, "num_active_channels": channels, "imm0_src": ImmSrc.POINTER,
@@ -193,6 +212,10 @@ _FIELDS = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: _grad_accumulate,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: _grad_accumulate2,
     Opcode.BATCH_NORM_BACK_PROP: _back_prop,
+    Opcode.TENSOR_TENSOR_ARITH_OP: _tensor_tensor,
+    Opcode.TENSOR_TENSOR_BITVEC_OP: _bit_vector,
+    Opcode.COPY_PREDICATED: _copy_predicated,
+    Opcode.CAST_PREDICATED: _cast_predicated,
     Opcode.BATCH_NORM_PARAM_LOAD: _param_load,
     Opcode.BATCH_NORM_PARAM_LOAD2: _param_load2,
     Opcode.LOAD_PARAMETER_RAM: _load_parameter_ram,

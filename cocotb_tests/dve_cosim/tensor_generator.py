@@ -63,7 +63,8 @@ class TensorGenerator(ProgramGenerator):
     def program(self, instructions: int) -> bytes:
         """``instructions`` legal records, most of them of this family."""
         makers = [
-            *(self.arithmetic, self.arithmetic, self.arithmetic, self.bit_vector),
+            *(3 * [self.arithmetic]),
+            *(2 * [self.bit_vector]),
             *(self.copy_predicated, self.cast_predicated, self.cast_predicated),
             *(self.back_prop, self.grad_accumulate, self.param_load),
         ]

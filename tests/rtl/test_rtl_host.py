@@ -10,10 +10,14 @@ from dve_rtl.lane_orders import HostField
 
 LANES = 4
 CONFIG = EngineConfig(lanes=LANES)
+CONTROL_VALUE = 1000
+"""What the control value is in clock 0; it counts."""
+
 ALL_BYTES = (1 << 8 * LANES) - 1
 STROBES = (
     *("memory_write", "memory_read", "state_read", "entry_read"),
     *("write_mean", "write_scale", "write_a", "write_b", "write_n", "write_entry"),
+    "write_control",
 )
 
 
@@ -65,6 +69,7 @@ def run(requests, *, clocks, reading=(), writing=(), busy=(), stall=()):
             ctx.set(dut.idle, clock not in busy)
             ctx.set(dut.response.ready, clock not in stall)
             ctx.set(dut.words, clock)
+            ctx.set(dut.control_value, CONTROL_VALUE + clock)
             ctx.set(dut.count.ready, reciprocal is None and clock % 2)
             ctx.set(dut.recip.valid, reciprocal is not None and clock >= reciprocal[0] + 3)
             ctx.set(dut.recip.payload, reciprocal[1] + 1 if reciprocal is not None else 0)
@@ -194,3 +199,19 @@ def test_parameter_ram_waits_for_the_instruction_too():
     assert seen.fields == [HostField.PARAMETER]
     assert seen.responses == [(6, 5)]
     assert seen.held == list(range(5))
+
+
+def test_control_values_are_accessed_between_instructions():
+    requests = [request(Space.CONTROL, write=1, word=word, data=word) for word in range(3)]
+    seen = run([*requests, request(Space.CONTROL, word=2)] * 2, clocks=24, busy=range(5))
+    # Writes take one clock each; of a read the value in its clock counts.
+    assert [(clock, name) for clock, name, *_ in seen.strobes] == [
+        (clock, "write_control") for clock in (5, 6, 7, 9, 10, 11)
+    ]
+    assert seen.responses == [(10, CONTROL_VALUE + 8), (14, CONTROL_VALUE + 12)]
+    assert set(range(5)) <= set(seen.held)
+
+
+def test_a_read_of_the_lanes_behind_one_of_a_control_value():
+    seen = run([request(Space.CONTROL), request(Space.SBUF), request(Space.CONTROL)], clocks=12)
+    assert [word for _, word in seen.responses] == [CONTROL_VALUE, 3, CONTROL_VALUE + 4]

@@ -3,14 +3,22 @@
 import pytest
 from amaranth.sim import Simulator
 from dve_golden.isa.enums import Dtype
+from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 from dve_rtl.fp32.accumulator import min_period
 from dve_rtl.payloads import Handler, SlotKind
 from dve_rtl.sequencer import Sequencer, pass_gap
 
 LANES = 8
+SUNDA = EngineConfig(lanes=LANES, generation=Generation.SUNDA)
 SIM = EngineConfig(lanes=LANES)
 DEEP = EngineConfig(lanes=LANES, mul_latency=8, add_latency=7)
+
+ELEMENTWISE = (
+    *(Handler.TENSOR_TENSOR, Handler.BITVEC),
+    *(Handler.COPY_PREDICATED, Handler.CAST_PREDICATED),
+)
+"""Handlers whose passes are elements and nothing else."""
 
 RESULT_LATENCY = 40
 """Clocks from a slot to its result, as long as the sequencer cares."""
@@ -228,6 +236,47 @@ def test_serial_elements_wait_for_the_one_before(result_latency):
         # The element is written in the clock in which `stored` is high, and read one clock later.
         assert others == [first + (result_latency + 1) * i for i in (1, 2, 3)]
     assert elements[4] == elements[3] + max(pass_gap(SIM), result_latency) + 1
+
+
+@pytest.mark.parametrize("handler", ELEMENTWISE)
+def test_elementwise_passes_have_no_lead_and_no_gap(handler):
+    bench = Bench(SIM, [operation(handler, channels=17)])
+    assert bench.kinds == 12 * [SlotKind.ELEMENT]
+    assert bench.clocks == [bench.begins[0] + 2 + i for i in range(12)]
+    assert [slot.group for _, slot, _, _ in bench.slots] == [g for g in range(3) for _ in range(4)]
+    assert [slot.last for _, slot, _, _ in bench.slots] == 3 * [0, 0, 0, 1]
+    assert [slot.final for _, slot, _, _ in bench.slots] == 11 * [0] + [1]
+    for group in range(3):
+        elements = bench.slots[4 * group :][:4]
+        assert [place(e[2]) for e in elements] == [
+            (0, rows(1, 3)[group], at, Dtype.FP32) for at in (64, 68, 84, 88)
+        ]
+        assert [place(e[3]) for e in elements] == [
+            (1, rows(0, 3)[group], at, Dtype.FP16) for at in (96, 94, 102, 100)
+        ]
+    assert not bench.counts
+
+
+@pytest.mark.parametrize("handler", ELEMENTWISE)
+@pytest.mark.parametrize("result_latency", [3, 7, 40])
+def test_serial_passes_without_a_lead_wait_as_elements_do(handler, result_latency):
+    op = operation(handler, channels=16, serial=1)
+    bench = Bench(SIM, [op], result_latency=result_latency)
+    first = bench.clocks[0]
+    assert bench.clocks == [first + (result_latency + 1) * i for i in range(8)]
+
+
+def test_a_pair_is_one_slot():
+    pairs = {
+        "src0": walk(64, (4, 2, 1), step=(1, 6, 1), dtype=Dtype.BF16, quadrant=1),
+        "src1": walk(32, (2, 2, 2), step=(1, -4, 8), dtype=Dtype.BF16, quadrant=1),
+    }
+    bench = Bench(SUNDA, [operation(Handler.TENSOR_TENSOR, channels=9, pair=1, **pairs)])
+    assert len(bench.slots) == 2 * 4
+    assert bench.clocks == [bench.clocks[0] + i for i in range(8)]
+    assert [slot.last for _, slot, _, _ in bench.slots] == 2 * [0, 0, 0, 1]
+    assert [read.offset for _, _, read, _ in bench.slots] == 2 * [64, 68, 76, 80]
+    assert [read.offset for _, _, _, read in bench.slots] == 2 * [32, 24, 48, 40]
 
 
 def test_a_serial_instruction_does_not_wait_for_what_a_load_before_it_never_stores():

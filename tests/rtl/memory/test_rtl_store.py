@@ -51,3 +51,35 @@ def test_places_results_of_all_groups(channels, narrow_latency):
             done = group == groups - 1 and element == count - 1
             want.append((1, row, 40 - 8 * element, (1 << active) - 1, done))
     assert writes == 2 * want
+
+
+def test_pairs_are_two_elements_apart():
+    dut = Store(EngineConfig(lanes=1, narrow_latency=1))
+    offsets, done = [], []
+
+    async def bench(ctx):
+        walk = {
+            "start": {"offset": 16, "quadrant": 0, "psum": 0},
+            "dtype": Dtype.BF16,
+            "step": (1, 8, 1),
+            "count": (4, 2, 1),
+        }
+        ctx.set(dut.dst, walk)
+        ctx.set(dut.channels, 1)
+        ctx.set(dut.pair, 1)
+        ctx.set(dut.begin, 1)
+        await ctx.tick()
+        ctx.set(dut.begin, 0)
+        for clock in range(6):
+            ctx.set(dut.result, clock < 4)
+            if ctx.get(dut.write.valid):
+                offsets.append(ctx.get(dut.write.offset))
+                done.append(ctx.get(dut.done))
+            await ctx.tick()
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(bench)
+    sim.run()
+    assert offsets == [16, 20, 32, 36]
+    assert done == [0, 0, 0, 1]

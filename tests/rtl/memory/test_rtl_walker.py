@@ -4,7 +4,7 @@ import random
 
 import pytest
 from amaranth.sim import Simulator
-from dve_golden.isa.enums import Dtype
+from dve_golden.isa.enums import DTYPE_BYTES, Dtype
 from dve_rtl.memory.walker import Walker
 
 OFFSET_MASK = (1 << 19) - 1
@@ -60,6 +60,40 @@ def test_walks_twice_and_flags_the_last_element(pauses):
                     ctx.set(dut.step, 1)
                     await ctx.tick()
                     ctx.set(dut.step, 0)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(bench)
+    sim.run()
+
+
+PAIRED = [
+    (64, Dtype.BF16, (1, 6, -20), (4, 3, 2)),
+    (8, Dtype.INT8, (1, 1, 1), (2, 1, 1)),
+    (256, Dtype.FP32, (1, -10, 4), (6, 2, 2)),
+]
+
+
+@pytest.mark.parametrize("case", PAIRED)
+def test_pairs_are_every_second_element(case):
+    offset, dtype, steps, counts = case
+    dut = Walker()
+    size = DTYPE_BYTES[dtype]
+    firsts = list(expected(offset, size, steps, counts))[::2]
+
+    async def bench(ctx):
+        walk = {"start": {"offset": offset}, "dtype": dtype, "step": steps, "count": counts}
+        ctx.set(dut.walk, walk)
+        ctx.set(dut.pair, 1)
+        ctx.set(dut.load, 1)
+        await ctx.tick()
+        ctx.set(dut.load, 0)
+        ctx.set(dut.step, 1)
+        for _ in range(2):
+            for position, want in enumerate(firsts):
+                assert ctx.get(dut.offset) == want, position
+                assert ctx.get(dut.last) == (position == len(firsts) - 1)
+                await ctx.tick()
 
     sim = Simulator(dut)
     sim.add_clock(1e-8)
