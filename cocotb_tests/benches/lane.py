@@ -11,6 +11,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from dve_cosim.workloads import random_words
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
+from dve_golden.isa.operators import AluOp
+from dve_rtl.alu import arith
+from dve_rtl.alu.bitvec import Function
 from dve_rtl.lane_orders import LOAD_LATENCY, HostField, LaneProgram, Result, control_layout
 from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PREPARE, Schedule
 
@@ -74,12 +77,14 @@ def fold(values):
 class Bench:
     """A lane whose inputs are planned ahead: clock to field to value."""
 
-    def __init__(self, dut, program, *, group=0, immediates=False):
+    def __init__(self, dut, program, *, group=0, immediates=False, **constant):
         self.dut = dut
         self.group = group
         self.constant = {
             "program": program,
             "immediates": int(immediates),
+            "operator": {"subtract": 1},
+            **constant,
             "groups": dict.fromkeys(dict(iter(LAYOUT["groups"].shape)), group),
         }
         self.plan = defaultdict(dict)
@@ -157,6 +162,17 @@ class Bench:
             "sbuf_write": 1,
             "sbuf_write_address": address + byte // 8,
             "store_enable": enable,
+        }
+
+    def raw_result(self, clock, address, index, dtype):
+        """Plan the write of what was loaded by the read of ``clock``."""
+        byte = index * DTYPE_BYTES[dtype]
+        self.plan[clock + LOAD_LATENCY + SCHEDULE.bitvec_latency] |= {
+            "store_log2_bytes": DTYPE_BYTES[dtype].bit_length() - 1,
+            "store_byte": byte % 8,
+            "sbuf_write": 1,
+            "sbuf_write_address": address + byte // 8,
+            "store_enable": 1,
         }
 
     def set_state(self, clock, name, value, *, enable=1):
@@ -275,6 +291,92 @@ async def elements_of_back_prop(dut):
         expected.append(mul(mul(a, general), sub(t2, t3)))
     got = await bench.load(0x60, count, Dtype.FP32)
     assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
+
+
+def absolute_difference(a, b):
+    return sub(a, b) & 0x7FFFFFFF
+
+
+def value(bits):
+    return np.uint32(bits).view(np.float32)
+
+
+OPERATORS = {
+    "add": (Result.SUM, {}, add),
+    "subtract": (Result.SUM, {"subtract": 1}, sub),
+    "absolute difference": (Result.SUM, {"subtract": 1, "magnitude": 1}, absolute_difference),
+    "multiply": (Result.PRODUCT, {}, mul),
+    "square": (Result.PRODUCT, {"square": 1}, lambda a, b: mul(a, a)),
+    "second": (Result.CHOICE, {"arith": arith.SECOND}, lambda a, b: b),
+    "is less": (
+        Result.CHOICE,
+        {"arith": arith.OPERATORS[AluOp.IS_LT]},
+        lambda a, b: 0x3F800000 * int(value(a) < value(b)),
+    ),
+}
+
+
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
+@cocotb.parametrize(name=list(OPERATORS))
+async def elements_of_operators(dut, name):
+    """All come out in the same clock; one is written only where its predicate is true."""
+    which, operator, function = OPERATORS[name]
+    rng = np.random.default_rng(22)
+    count = 60
+    source0, source1 = words(rng, count), words(rng, count)
+    source0[::7] = len(source0[::7]) * [0]
+    predicated = name == "second"
+    bench = Bench(dut, LaneProgram.TENSOR_TENSOR, operator=operator, predicated=int(predicated))
+    await bench.start()
+    await bench.store(0x00, source0, Dtype.FP32)
+    await bench.store(0x40, source1, Dtype.FP32)
+    await bench.store(0x60, count * [0x12345678], Dtype.FP32)
+    first = bench.clock
+    for index in range(count):
+        for port, address in enumerate((0x00, 0x40)):
+            bench.issue(first + index, port, address, index, Dtype.FP32)
+        arrived = first + index + ARRIVAL + SCHEDULE.result(SCHEDULE.tensor_tensor)
+        bench.result(arrived, which, 0x60, index, Dtype.FP32)
+    await bench.run_plan()
+    expected = [
+        0x12345678 if predicated and not a else canonical(function(canonical(a), canonical(b)))
+        for a, b in zip(source0, source1, strict=True)
+    ]
+    got = await bench.load(0x60, count, Dtype.FP32)
+    assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
+
+
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
+@cocotb.parametrize(predicated=[False, True])
+async def raw_elements(dut, predicated):
+    """Bits as they are in memory, signalling NaN too; beside them what a predicate holds back."""
+    rng = np.random.default_rng(23)
+    count = 60
+    source0 = [int(bits) for bits in rng.integers(0, 3, count)]
+    source1 = [int(bits) for bits in rng.integers(0, 1 << 16, count)]
+    function = Function.SECOND if predicated else Function.XOR
+    operator = {"bitvec": {"function": function, "log2_bytes": 1}}
+    bench = Bench(
+        dut,
+        LaneProgram.TENSOR_TENSOR,
+        raw=1,
+        predicated=int(predicated),
+        operator=operator,
+    )
+    await bench.start()
+    await bench.store(0x00, source0, Dtype.UINT16)
+    await bench.store(0x20, source1, Dtype.BF16)
+    await bench.store(0x60, count * [0x1234], Dtype.BF16)
+    first = bench.clock
+    for index in range(count):
+        bench.issue(first + index, 0, 0x00, index, Dtype.UINT16)
+        bench.issue(first + index, 1, 0x20, index, Dtype.BF16)
+        bench.raw_result(first + index, 0x60, index, Dtype.BF16)
+    await bench.run_plan()
+    expected = [
+        (b if a else 0x1234) if predicated else a ^ b for a, b in zip(source0, source1, strict=True)
+    ]
+    assert await bench.load(0x60, count, Dtype.BF16) == expected
 
 
 @cocotb.test(timeout_time=1_000_000, timeout_unit="step")
