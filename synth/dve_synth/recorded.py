@@ -9,7 +9,7 @@ from dve_rtl.config import PRESETS
 from dve_rtl.target import Target
 
 from dve_synth.flow import fingerprint
-from dve_synth.units import design
+from dve_synth.units import UNITS, design
 
 FILE = Path(__file__).parents[2] / "docs" / "synthesis.json"
 
@@ -35,6 +35,7 @@ ROWS = (
     Row("acc", CONFIG.add_latency),
     Row("widen", CONFIG.widen_latency),
     Row("narrow", CONFIG.narrow_latency),
+    *(Row(unit, UNITS[unit].latency_of(CONFIG)) for unit in ("arith", "bitvec")),
     Row("recip"),
 )
 """Those of preset ``fpga``, and what more or fewer registers would give."""

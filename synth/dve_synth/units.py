@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from amaranth.back import verilog
+from dve_rtl.alu.arith import STAGES as ARITH_STAGES
+from dve_rtl.alu.arith import Arith
+from dve_rtl.alu.bitvec import STAGES as BITVEC_STAGES
+from dve_rtl.alu.bitvec import Bitvec
 from dve_rtl.config import PARTIALS, EngineConfig
 from dve_rtl.convert.narrow import STAGES as NARROW_STAGES
 from dve_rtl.convert.narrow import Narrow
@@ -20,6 +24,7 @@ from dve_rtl.fp32.multiplier import Multiplier
 from dve_rtl.fp32.reciprocal import Reciprocal
 from dve_rtl.harness import Harness
 from dve_rtl.lane import Lane
+from dve_rtl.lane_program import ARITH, Schedule
 from dve_rtl.memory.ram import ram_verilog
 
 TOP = "harness"
@@ -103,6 +108,18 @@ UNITS = {
         build=lambda config, latency: Narrow(latency=latency),
         latency=lambda config: config.narrow_latency,
         deepest=len(NARROW_STAGES),
+    ),
+    "arith": Unit(
+        about="operators that do not round",
+        build=lambda config, latency: Arith(latency=latency),
+        latency=lambda config: Schedule(config).latency(ARITH),
+        deepest=len(ARITH_STAGES),
+    ),
+    "bitvec": Unit(
+        about="operators on raw bits",
+        build=lambda config, latency: Bitvec(latency=latency),
+        latency=lambda config: Schedule(config).bitvec_latency,
+        deepest=len(BITVEC_STAGES),
     ),
     "recip": Unit(
         about="reciprocal, one operand at a time",
