@@ -30,16 +30,13 @@ SECONDS = 120.0
 _KEPT = 4096
 """Verdicts, a few bytes each."""
 
-# Memories become boxes with a name, for which no model is needed. Wires of the same name are
-# compared and cut, so all lose their names but ports, registers, and what is connected to instances
-# and boxes: the change itself may show in between. Without -undef a register that is never loaded
-# counts as different from one that is.
+# Memories become boxes with a name, for which no model is needed. Without -undef a register that is
+# never loaded counts as different from one that is.
 _SCRIPT = """\
 read_verilog {side}.v
 proc -norom
 memory -nomap
 chtype -set \\memory_box t:$mem_v2
-rename -hide w:* i:* %d o:* %d t:$dff %co1:+[Q] %d c:* t:$* %d %x1 %d
 design -stash {side}
 """
 _COMPARE = """\
