@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dve_cosim.arith import simulator
 from dve_cosim.arith.campaign import examine
-from dve_cosim.arith.operations import OPERATIONS, operation
+from dve_cosim.arith.operations import OPERATIONS, operation, suite_size
 from dve_cosim.arith.simulator import UnitSimulator
 from dve_cosim.arith.units import unit_verilog
 from dve_cosim.errors import CosimError
@@ -17,22 +17,18 @@ from dve_rtl.config import PRESETS
 from dve_rtl.convert.narrow import Narrow
 
 DEPTHS = {name: PRESETS[name] for name in ("sim", "fpga")}
-THOROUGH = ("add", "multiply")
-"""On level 2, 7.5 million pairs each."""
 
 
 @pytest.mark.parametrize("entry", OPERATIONS, ids=lambda entry: entry.name)
 def test_no_bit_differs(entry):
-    level = 2 if entry.name in THOROUGH else 1
-    outcome = examine(entry, DEPTHS, level=level, cases=300_000)
+    level, cases = suite_size(entry)
+    outcome = examine(entry, DEPTHS, level=level, cases=cases)
     assert outcome.differing == 0, outcome.subjects
     deep = [name for name in outcome.subjects if "fpga" in name]
     assert len(deep) == 1
     assert outcome.subjects[deep[0]].compared == outcome.cases
     there_are_more = any(entry.random(1, 0))
-    assert outcome.cases >= (300_000 if there_are_more else 1 << 8)
-    if level == 2:
-        assert outcome.cases >= 7_496_192
+    assert outcome.cases >= (cases if there_are_more else 1 << 8)
 
 
 def test_a_result_in_the_wrong_clock_is_a_wrong_result():

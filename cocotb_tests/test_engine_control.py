@@ -10,4 +10,4 @@ def test_waits(run_bench):
 
 
 def test_resets(run_bench):
-    run_bench("resets", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=2)
+    run_bench("resets", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=3)

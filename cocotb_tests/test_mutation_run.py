@@ -2,11 +2,14 @@
 
 import pytest
 from benches.configs import front_end_config
-from dve_cosim.build import build_module
-from dve_cosim.engine import FRONT_END, front_end_verilog
+from dve_cosim.build import Simulator, build_module
+from dve_cosim.engine import FRONT_END, engine_verilog, front_end_verilog
 from dve_cosim.mutation.instrument import PLUSARG, instrumented
 from dve_cosim.mutation.sample import sample
+from dve_cosim.mutation.selection import CONFIG
 from dve_cosim.mutation.sites import Mutant, sites_of
+from dve_cosim.mutation.trial import try_mutant
+from dve_cosim.mutation.unit_alone import unit_runs
 
 BEAT_BITS = 128
 
@@ -47,3 +50,22 @@ def test_with_none_selected_the_design_is_what_it_was(front_end, run_bench):
 def test_a_mutant_is_noticed(front_end, run_bench):
     with pytest.raises(SystemExit):
         front_end(run_bench, 1)
+
+
+@pytest.mark.parametrize("unit", ["units.sub", "units.mul0", "widen1", "narrow"])
+def test_mutants_of_a_unit_alone(unit, tmp_path):
+    """Each of these units has ports that the export has left out or named otherwise."""
+    text = engine_verilog(CONFIG)
+    unit = f"dve_lane.{unit}"
+    mutants = sample({unit: sites_of(text)[unit]}, count=6, seed=1)
+    runs = unit_runs(text, mutants, CONFIG)
+    assert list(runs) == [unit]
+    no_engine = Simulator(CONFIG, tmp_path, None)
+    kills = [
+        try_mutant(no_engine, number, [runs[unit]], lambda: None)
+        for number in range(len(mutants) + 1)
+    ]
+    assert kills[0] is None
+    noticed = [kill for kill in kills if kill is not None]
+    assert len(noticed) >= 3
+    assert {kill.check for kill in noticed} == {"arith"}

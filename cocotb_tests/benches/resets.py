@@ -26,8 +26,8 @@ from dve_cosim.engine import host_request_packing
 from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.workloads import random_programs
-from dve_golden.isa.enums import REGISTERS
-from dve_golden.isa.text import split_records
+from dve_golden.isa.enums import REGISTERS, Reason
+from dve_golden.isa.text import assemble, split_records
 from dve_rtl.host import Space
 from dve_rtl.payloads import SyncAction
 
@@ -177,4 +177,37 @@ async def memories_keep_what_they_hold(dut):
     await bench.load(state, held)
     await bench.reset()
     found = differences(await bench.state(), state, limit=4)
+    assert not found, "; ".join(map(str, found))
+
+
+@cocotb.test(timeout_time=5_000_000, timeout_unit="step")
+async def a_fold_that_a_reset_ends_leaves_nothing_behind(dut):
+    """A reset in every clock of two passes of sums, which then run again to another place."""
+    bench = Bench(dut)
+    await bench.start()
+    held = await bench.state()
+    state, _ = random_programs(44, CONFIG, programs=1, instructions=1, special=0.0)
+    # Of one magnitude: whatever is left of a fold shows in every sum that it gets into.
+    sources = np.random.default_rng(44).uniform(1, 2, (len(state.sbuf), 16)).astype(np.float32)
+    state.sbuf[:, : 4 * sources.shape[1]] = sources.view(np.uint8)
+    await bench.load(state, held)
+    expected = machine_of(CONFIG)
+    state.copy_into(expected)
+    sums_bytes = 3 * sources.itemsize
+    for at in range((CONFIG.sbuf_bytes - 4 * sources.shape[1]) // sums_bytes):
+        record = assemble(
+            f"grad_accumulate channels={2 * CONFIG.lanes}"
+            f" imm0=sbuf[0:0x38] imm1=sbuf[0:0x3c] imm_dtype=fp32"
+            f" src0=sbuf[0:0]:fp32:5 src1=sbuf[0:0x14]:fp32:5"
+            f" dst=sbuf[0:{4 * sources.shape[1] + at * sums_bytes}]:fp32:3"
+        )
+        assert expected.execute(record).reason is Reason.NONE
+        bench.start_soon(bench.records.send(record))
+        await ClockCycles(dut.clk, 1 + at)
+        await bench.reset()
+        bench.start_soon(bench.records.send(record))
+        await bench.completions.receive()
+        while not dut.idle.value:
+            await RisingEdge(dut.idle)
+    found = differences(await bench.state(), expected, limit=4)
     assert not found, "; ".join(map(str, found))

@@ -56,10 +56,11 @@ def arith(
 
     The units run under Verilator, at the latencies of each preset. The operands are grids in the
     manner of TestFloat: every class and boundary exponent, one-hot and all-ones significands, in
-    all pairs; of elements of 8 and 16 bits all; of narrow results every value, midpoint and
-    neighbour, under all control values that have a part in them; of the reciprocal every integer
-    to 2^24, and every significand where operand or result are subnormal. SoftFloat computes one
-    in 64 of the large grids. Where the golden model has the function, it is compared too.
+    all pairs; of sums every length of cancellation at every exponent; of elements of 8 and 16 bits
+    all; of narrow results every value, midpoint and neighbour, under all control values that have
+    a part in them; of the reciprocal every integer to 2^24, and every significand where operand or
+    result are subnormal. SoftFloat computes one in 64 of the large grids. Where the golden model
+    has the function, it is compared too.
 
     Exit status 0 if no bit differs, 1 if one does, 2 on bad input or if a simulation fails.
 

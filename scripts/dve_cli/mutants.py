@@ -49,8 +49,9 @@ def mutants(
     The mutants are single changes to the exported Verilog: stuck bits, inverted conditions,
     constants off by one, swapped operands, other operators, assignments left out. All are built
     into one simulator of one lane, each behind a select. A short selection of the test suite runs
-    on each until a check fails. What survives is compared with the design by Yosys, then looked up
-    among the mutants that are known to be equivalent, or explained, with a reason.
+    on each until a check fails; an arithmetic unit with a mutant inside is first compared with
+    IEEE 754 alone, as by dve arith. What survives is compared with the design by Yosys, then looked
+    up among the mutants that are known to be equivalent, or explained, with a reason.
 
     Exit status 0 if every mutant is killed, equivalent or explained, 1 if one is not, 2 on bad
     input or if a build fails.

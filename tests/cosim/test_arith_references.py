@@ -9,9 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dve_cosim.arith import converter_grids, converters, grids, ieee
-from dve_cosim.arith.campaign import GOLDEN, SECOND, examine
+from dve_cosim.arith.campaign import GOLDEN, SECOND, examine, first_difference
 from dve_cosim.arith.ieee import BFLOAT16, BINARY16, BINARY32, FP32R
 from dve_cosim.arith.operations import every_integer, operation
+from dve_cosim.arith.simulator import UnitSimulator
 from dve_golden.isa.enums import Dtype
 from dve_rtl.convert.control import encoded
 
@@ -305,6 +306,18 @@ def test_related_pairs_cancel_tie_and_reach_the_edges():
     assert 0.2 < np.mean(ieee.multiply(*large) & 0x7FFFFFFF == 0x7F800000) < 0.9
 
 
+def test_binades_cancel_to_every_length_at_every_exponent():
+    a, b = (np.concatenate(side) for side in zip(*grids.binades(), strict=True))
+    sums = ieee.add(a, b)
+    field = a >> 23 & 255
+    for exponent in range(1, 255):
+        lengths = set(np.frexp(sums[field == exponent].view(np.float32))[1].tolist())
+        shortest = max(exponent - 126 - 24, -148)  # half an ulp, or the least number there is
+        assert lengths >= set(range(shortest, exponent - 126 + 1)), exponent
+    half_an_ulp = (a == 0x0C000000) & (b == 0x8BFFFFFF)
+    assert sums[half_an_ulp].tolist() == [0x00400000]
+
+
 def test_random_operands_follow_from_the_seed():
     first, again, other = (
         np.concatenate([a ^ b for a, b in grids.random_pairs(5000, seed)]) for seed in (1, 1, 2)
@@ -382,6 +395,36 @@ def test_a_wrong_result_is_reported_with_its_operands():
     assert str(subject.first) == "of 0x3f808000, 0x00000000: got 0x00003f81, expected 0x00003f80"
     first = outcome.described()["subjects"][GOLDEN]["first"]
     assert first["operands"] == ["0x3f808000", "0x00000000"]
+
+
+class FaultyUnit(UnitSimulator):
+    """A converter to BF16 that is wrong at one midpoint; it keeps what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def send(self, a, b=None, select=0):
+        assert select == Dtype.BF16
+        self.asked.append(a)
+
+    def receive(self):
+        a = self.asked[-1]
+        return np.where(a == 0x3F828000, 0x3F83, ieee.narrowed(a, BFLOAT16)).astype(np.uint32)
+
+
+def test_the_first_difference_ends_a_comparison():
+    entry, unit = operation("narrow bf16"), FaultyUnit()
+    difference = first_difference(entry, unit, level=1)
+    assert str(difference) == "of 0x3f828000: got 0x00003f83, expected 0x00003f82"
+    assert 0x3F828000 in unit.asked[-1]
+    assert len(unit.asked) < sum(1 for _ in entry.grid(1, 0))
+
+
+def test_no_difference_is_found_after_all_operands():
+    classes, unit = operation("narrow fp32").grid, FaultyUnit()
+    entry = replace(operation("narrow bf16"), grid=classes)
+    assert first_difference(entry, unit, level=1) is None
+    assert sum(map(len, unit.asked)) == 1936
 
 
 def test_random_operands_complete_the_number_asked_for():

@@ -32,7 +32,7 @@ class Selected:
         assert root == ROOT
 
     def order(self, module):
-        assert module == "m"
+        assert module in ("m", "dve_lane.units.mul0.product")
         return ["first", "second"]
 
 
@@ -43,9 +43,12 @@ def try_all(monkeypatch):
     monkeypatch.setattr(module, "engine_verilog", lambda config: "text")
     monkeypatch.setattr(module, "instrumented", lambda text, mutants: text)
     monkeypatch.setattr(module, "build", lambda config, **_: None)
+    monkeypatch.setattr(
+        module, "unit_runs", lambda text, mutants, config: {"dve_lane.units.mul0": "alone"}
+    )
 
-    def run(fates, records=None, *, itself=None, proved=(), **options):
-        mutants = [mutant(name) for name in fates]
+    def run(fates, records=None, *, inside="m", itself=None, proved=(), **options):
+        mutants = [mutant(name, inside) for name in fates]
 
         def fate(simulator, number, runs, alive):
             if number == 0:
@@ -88,6 +91,19 @@ def test_verdicts(try_all):
     assert report.described()["modules"] == {
         "m": {"killed": 1, "survived": 1, "explained": 1, "equivalent": 2}
     }
+
+
+def test_a_unit_is_tried_alone_first(try_all):
+    report = try_all(
+        {"a": Kill("alone", "bit"), "b": None, "c": Kill("first", "bit")},
+        inside="dve_lane.units.mul0.product",
+        proved=("a", "b", "c"),
+    )
+    assert [(r.verdict, r.check) for r in report.results] == [
+        (Verdict.KILLED, "alone"),
+        (Verdict.EQUIVALENT, ""),
+        (Verdict.EQUIVALENT, ""),
+    ]
 
 
 def test_a_record_that_a_kill_contradicts_is_open(try_all):

@@ -177,7 +177,7 @@ def test_the_design_offers_every_operator(design):
     _, sites = design
     found = {change.operator for inside in sites.values() for s in inside for change in s.changes}
     assert found == set(OPERATORS)
-    assert {"dve_lane.mul0", "dve_engine.sequencer", "dve_ram_2r1w"} <= sites.keys()
+    assert {"dve_lane.units.mul0", "dve_engine.sequencer", "dve_ram_2r1w"} <= sites.keys()
 
 
 def test_every_mutant_has_its_own_id(design):

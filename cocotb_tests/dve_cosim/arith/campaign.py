@@ -176,9 +176,9 @@ def _compare(
         subjects[GOLDEN] = Subject()
     if operation.second is not None:
         subjects[SECOND] = Subject()
-    defined = np.uint32((1 << operation.bits) - 1)
+    defined = operation.defined
     started = time.monotonic()
-    for operands in _blocks(operation, level, cases, seed, outcome):
+    for operands in _blocks(operation, level, cases, seed):
         for simulator in simulators.values():  # they work while the reference does
             simulator.send(*operands, select=operation.select)
         expected = operation.exact(*operands)
@@ -197,10 +197,39 @@ def _compare(
     return outcome
 
 
-def _blocks(
-    operation: Operation, level: int, cases: int, seed: int, outcome: Outcome
-) -> Iterator[Block]:
+def first_difference(
+    operation: Operation,
+    simulator: UnitSimulator,
+    *,
+    level: int,
+    cases: int = 0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Difference | None:
+    """The first wrong result of one unit on the operands of `examine`; it stops there.
+
+    Raises
+    ------
+    CosimError
+        If the simulator ends early.
+    """
+    subject = Subject()
+    defined = operation.defined
+    for operands in _blocks(operation, level, cases, seed):
+        simulator.send(*operands, select=operation.select)
+        expected = operation.exact(*operands)
+        subject.compare(operands, simulator.receive() & defined, expected)
+        if subject.first is not None:
+            break
+        progress(operation.name, subject.compared, 0)
+    return subject.first
+
+
+def _blocks(operation: Operation, level: int, cases: int, seed: int) -> Iterator[Block]:
     """The grid, then as many random operands as are missing then."""
-    yield from operation.grid(level, seed)
-    if (missing := cases - outcome.cases) > 0:
+    given = 0
+    for block in operation.grid(level, seed):
+        given += len(block[0])
+        yield block
+    if (missing := cases - given) > 0:
         yield from operation.random(missing, seed)

@@ -4,7 +4,8 @@ TestFloat (J. R. Hauser, Berkeley TestFloat 3e) combines boundary exponents with
 are empty, full, or change once or twice between zeros and ones; every combination meets every
 other, and between them come weighted random numbers. The sets below are built by these rules, so
 the numbers of cases are the same: 6 x 88^2 = 46,464 pairs on level 1 and 2 x 1936^2 = 7,496,192
-on level 2. The random numbers are our own, and so are the `related` pairs, which TestFloat lacks.
+on level 2. The random numbers are our own, and so are the `related` pairs and the `binades`, which
+TestFloat lacks.
 
 All randomness follows from seeds, block by block: any block can be made again alone.
 """
@@ -78,6 +79,25 @@ def pairs(level: int, seed: int) -> Iterator[tuple[Patterns, Patterns]]:
         if level == 1:
             yield a, weighted(rng, len(a))
             yield weighted(rng, len(a)), b
+
+
+def binades() -> Iterator[tuple[Patterns, Patterns]]:
+    """Pairs of numbers around the same power of two, for every exponent field, in blocks.
+
+    Of a power's pattern and those 2^0 to 2^22 above and below, every one meets every one, with
+    equal and with opposite signs. So cancellation of every length occurs at every exponent, with
+    both operands in one binade and in two. Some of these sums have one pair of magnitudes alone,
+    as has half an ulp of a power of two: random pairs need not find them.
+    """
+    steps = np.array([1 << bit for bit in range(FRACTION_BITS)])
+    steps = np.concatenate([[0], steps, -steps])
+    first, second = (side.ravel() for side in np.meshgrid(steps, steps))
+    fields = BLOCK // len(first)
+    for start in range(1, 255, fields):
+        powers = np.arange(start, min(start + fields, 255))[:, None] << FRACTION_BITS
+        a, b = ((powers + side).ravel().astype(np.uint32) for side in (first, second))
+        yield a, b
+        yield a, b | np.uint32(SIGN)
 
 
 def random_pairs(count: int, seed: int) -> Iterator[tuple[Patterns, Patterns]]:

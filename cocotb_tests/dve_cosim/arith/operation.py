@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from dve_cosim.arith.ieee import Patterns
 
 Block = tuple[Patterns, ...]
@@ -46,3 +48,8 @@ class Operation:
     golden: Function | None = None
     grid: Callable[[int, int], Blocks]
     random: Callable[[int, int], Blocks]
+
+    @property
+    def defined(self) -> np.uint32:
+        """Mask of the bits that are specified."""
+        return np.uint32((1 << self.bits) - 1)

@@ -1,6 +1,7 @@
 """A unit as a program that runs, and answers whole arrays of operands."""
 
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,8 @@ class UnitSimulator:
     ----------
     verilog : str
         Of `dve_cosim.arith.units.unit_verilog`.
+    arguments : sequence of str
+        Plus arguments, for what else the text reads.
     progress : callable
         Told of step ``build``.
 
@@ -32,11 +35,13 @@ class UnitSimulator:
         If it cannot be built or started.
     """
 
-    def __init__(self, verilog: str, *, progress: Progress = silent) -> None:
+    def __init__(
+        self, verilog: str, *, arguments: Sequence[str] = (), progress: Progress = silent
+    ) -> None:
         executable = build_program(TOP, verilog, MAIN, progress=progress)
         try:
             self._process = subprocess.Popen(
-                [executable],
+                [executable, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,  # at most one line, when it ends

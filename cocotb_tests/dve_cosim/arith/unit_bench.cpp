@@ -56,7 +56,8 @@ static void reset(Vtop& unit) {
     unit.rst = 0;
 }
 
-int main() {
+int main(int argc, char** argv) {
+    Verilated::commandArgs(argc, argv);
     Vtop unit;
     reset(unit);
     std::vector<Operand> operands;

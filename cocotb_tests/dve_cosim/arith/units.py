@@ -1,3 +1,5 @@
+# amaranth: UnusedElaboratable=no
+# For callers who only ask a unit for its ports and its latency.
 """The units under test behind one set of ports, at the latencies of a preset."""
 
 from collections.abc import Callable

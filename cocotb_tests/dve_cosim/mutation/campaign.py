@@ -20,6 +20,7 @@ from dve_cosim.mutation.report import Report, Result, Verdict
 from dve_cosim.mutation.selection import CONFIG, Selection
 from dve_cosim.mutation.sites import Mutant
 from dve_cosim.mutation.trial import benches_path, try_mutant
+from dve_cosim.mutation.unit_alone import UnitRun, unit_of, unit_runs
 from dve_cosim.progress import Progress, silent
 
 
@@ -71,9 +72,10 @@ def run_campaign(campaign: Campaign, *, progress: Progress = silent) -> Report:
     selection = Selection(campaign.root)
     text = engine_verilog(CONFIG)
     simulator = build(CONFIG, engine=instrumented(text, campaign.mutants), progress=progress)
-    if kill := try_mutant(simulator, 0, selection.runs, lambda: None):
+    units = unit_runs(text, campaign.mutants, CONFIG)
+    if kill := try_mutant(simulator, 0, [*units.values(), *selection.runs], lambda: None):
         raise CosimError(f"the design itself fails {kill.check}: {kill.message}")
-    results = _try_all(campaign, text, simulator, selection, start, progress)
+    results = _try_all(campaign, text, simulator, units, selection, start, progress)
     return Report(
         results=results,
         left_out=len(campaign.mutants) - len(results),
@@ -91,6 +93,7 @@ def _try_all(
     campaign: Campaign,
     text: str,
     simulator: Simulator,
+    units: Mapping[str, UnitRun],
     selection: Selection,
     start: float,
     progress: Progress,
@@ -103,7 +106,9 @@ def _try_all(
 
     def judge(number: int, mutant: Mutant) -> Result:
         begun = time.monotonic()
-        first, *others = selection.order(mutant.module)
+        unit = unit_of(mutant.module)
+        alone = [units[unit]] if unit else []  # seconds, and mostly the first operands tell
+        first, *others = [*alone, *selection.order(mutant.module)]
         kill = try_mutant(simulator, number, [first], alive)
         # A proof takes seconds, and the other runs a minute.
         proved = kill is None and can_prove() and is_proved(text, mutant, alive)

@@ -159,7 +159,7 @@ class Selection:
                 gaps=0.3,
                 stalls=0.3,
             ),
-            BenchRun("resets", 2),
+            BenchRun("resets", 3),
             BenchRun("two_engines", 3),
             BenchRun("engine_host", 9),
             EngineRun(("long",), tuple(_parts("long", _batch(1), (PROGRAMS,))), _LONG_CYCLES),

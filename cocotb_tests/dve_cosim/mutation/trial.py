@@ -12,12 +12,16 @@ from xml.etree.ElementTree import ParseError
 
 from cocotb_tools.check_results import get_results
 
+from dve_cosim.arith.campaign import first_difference
+from dve_cosim.arith.operations import suite_size
+from dve_cosim.arith.simulator import UnitSimulator
 from dve_cosim.build import Simulator
 from dve_cosim.cache import log_file
 from dve_cosim.errors import CosimError, EngineError, WaitError
 from dve_cosim.job import RESULTS_XML
 from dve_cosim.mutation.instrument import PLUSARG
 from dve_cosim.mutation.selection import BenchRun, EngineRun, Run
+from dve_cosim.mutation.unit_alone import UnitRun
 from dve_cosim.process import Child
 from dve_cosim.scoreboard import Outcome, mismatch
 from dve_cosim.session import child_environment, run_batches, temporary_folder
@@ -39,7 +43,9 @@ class Kill:
     message: str
 
 
-def try_mutant(simulator: Simulator, number: int, runs: Sequence[Run], alive: Alive) -> Kill | None:
+def try_mutant(
+    simulator: Simulator, number: int, runs: Sequence[Run | UnitRun], alive: Alive
+) -> Kill | None:
     """Run a selection on a mutant.
 
     Parameters
@@ -48,7 +54,7 @@ def try_mutant(simulator: Simulator, number: int, runs: Sequence[Run], alive: Al
         Of the instrumented text.
     number : int
         Of the mutant in it; 0 for the design as it is.
-    runs : sequence of Run
+    runs : sequence of Run or UnitRun
     alive : callable
 
     Returns
@@ -60,6 +66,8 @@ def try_mutant(simulator: Simulator, number: int, runs: Sequence[Run], alive: Al
     for run in runs:
         if isinstance(run, EngineRun):
             kill = _try_engine(chosen, run, alive)
+        elif isinstance(run, UnitRun):
+            kill = _try_unit(chosen.arguments, run, alive)
         else:
             kill = _try_bench(chosen, run, alive)
         if kill is not None:
@@ -97,6 +105,21 @@ def _try_engine(simulator: Simulator, run: EngineRun, alive: Alive) -> Kill | No
         return Kill(run.steps[at].check, _without_log(error))
     except CosimError as error:  # a simulator that crashes, or does not end
         return Kill(run.steps[at].check, _without_log(error))
+    return None
+
+
+def _try_unit(arguments: Sequence[str], run: UnitRun, alive: Alive) -> Kill | None:
+    with UnitSimulator(run.verilog, arguments=arguments) as unit:
+        for entry in run.operations:
+            level, cases = suite_size(entry)
+            try:
+                difference = first_difference(
+                    entry, unit, level=level, cases=cases, progress=lambda *_: alive()
+                )
+            except CosimError as error:  # no result, or one too many
+                return Kill(run.check, f"{entry.name}: {error}")
+            if difference is not None:
+                return Kill(run.check, f"{entry.name} {difference}")
     return None
 
 
