@@ -8,6 +8,7 @@ from benches.configs import SMALL
 from dve_cosim.alignments import alignments
 from dve_cosim.neighbours import neighbours
 from dve_cosim.numeric_corners import numeric_corners
+from dve_cosim.operator_corners import operator_corners
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.walk_corners import walk_corners
 from dve_golden.isa.enums import Reason
@@ -30,11 +31,18 @@ def test_operands_at_the_corners():
     compare(numeric_corners(1, CONFIG))
 
 
+def test_operators_conversions_shifts_and_predicates_at_the_corners():
+    workload = operator_corners(1, CONFIG)
+    outcomes = golden(workload.programs, workload.states, config=CONFIG)
+    assert {reason for outcome in outcomes for reason in outcome.reason} == {Reason.NONE}
+    compare(workload)
+
+
 def test_walks_at_the_ends_of_counts_and_reaches():
     workload = walk_corners(1, CONFIG)
     outcomes = golden(workload.programs, workload.states, config=CONFIG)
     reasons = Counter(reason for outcome in outcomes for reason in outcome.reason)
-    assert reasons == {Reason.NONE: 3, Reason.WALK: 24}
+    assert reasons == {Reason.NONE: 4, Reason.WALK: 24}
     compare(workload)
 
 

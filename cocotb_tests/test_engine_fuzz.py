@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 from benches.configs import SMALL
+from dve_cosim.crosses import CONTROL, OPERATOR, TYPES
 from dve_cosim.fuzz import fuzz
 from dve_cosim.fuzz_batch import LONG_EVERY, PROGRAMS
 from dve_cosim.reachable import reachable_bins
@@ -41,11 +42,17 @@ def test_no_program_tells_the_sides_apart(shard):
         pytest.fail(f"batch {result.batch}:\n{result.failure}", pytrace=False)
     assert result.programs == count >= COUNT // LONG_EVERY
     assert not result.bins.keys() - reachable_bins(Generation.CAYMAN)
-    # Every value of every part of a bin, by opcode; all bins take a longer campaign.
+    # Nearly every value of every part of a bin, by opcode; all bins take a longer campaign.
+    reachable = reachable_bins(Generation.CAYMAN)
     for part in ("types", "memory", "aliasing"):
-        assert _values(result.bins, part) == _values(reachable_bins(Generation.CAYMAN), part)
+        missed = _values(reachable, part) - _values(result.bins, part)
+        assert len(missed) <= 0.1 * len(_values(reachable, part)), missed
     missed = {which for which in result.missed if which.reason != Reason.NONE.name}
-    assert len(missed) < 8, missed
+    assert len(missed) < 20, missed
+    for kind, share in ((TYPES, 0.1), (OPERATOR, 0.8), (CONTROL, 0.95)):
+        hit = sum(which.kind == kind for which in result.crosses)
+        left_out = sum(which.kind == kind for which in result.missed_crosses)
+        assert hit >= share * (hit + left_out), kind
     assert {reason.name for reason in Reason} == {which.reason for which in result.bins}
 
 

@@ -9,8 +9,8 @@ from benches.configs import DEEP, SMALL
 from dve_cosim.aliasing import Alias
 from dve_cosim.compare import differences
 from dve_cosim.coverage import features
-from dve_cosim.generator import RESULTS, SOURCES
 from dve_cosim.mutants import mutants
+from dve_cosim.operand_types import opcodes_of
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.workloads import (
     Workload,
@@ -19,7 +19,8 @@ from dve_cosim.workloads import (
     work_of,
 )
 from dve_golden.frontend.legality import validate
-from dve_golden.isa.enums import Opcode, Reason, WaitMode
+from dve_golden.isa.enums import PLAIN_DTYPES, RESULT_DTYPES, Reason, WaitMode
+from dve_golden.isa.generations import Generation
 
 ENGINES = {f"{lanes} lanes": SMALL[lanes] for lanes in (1, 4, 8)} | {"deep": DEEP}
 
@@ -27,9 +28,9 @@ SHARES_OF_SPECIALS = (0.0, 0.02, 0.3)
 """Of NaN, infinities, subnormals, signed zeros and any bits among the words of each state."""
 
 EXERCISED = {
-    *(opcode.name for opcode in Opcode),
-    *(f"source {dtype.name}" for dtype in SOURCES),
-    *(f"destination {dtype.name}" for dtype in RESULTS),
+    *(opcode.name for opcode in opcodes_of(Generation.CAYMAN)),
+    *(f"source {dtype.name}" for dtype in PLAIN_DTYPES),
+    *(f"destination {dtype.name}" for dtype in RESULT_DTYPES),
     *(
         f"{role} {what}"
         for role in ("source", "destination")
@@ -69,7 +70,7 @@ def test_legal_programs(engine):
     workload = Workload()
     for offset, special in enumerate(SHARES_OF_SPECIALS):
         workload.append(
-            *random_programs(seed + offset, config, programs=6, instructions=14, special=special)
+            *random_programs(seed + offset, config, programs=6, instructions=20, special=special)
         )
     workload.append(
         *random_programs(
@@ -114,7 +115,7 @@ def test_illegal_records_change_nothing():
         if len(illegal) == ILLEGAL:
             break
     assert {reason for _, reason in reasons} == set(Reason) - {Reason.NONE}
-    assert {opcode for opcode, _ in reasons} == {None, *Opcode}
+    assert {opcode for opcode, _ in reasons} == {None, *opcodes_of(Generation.CAYMAN)}
     assert len(executed) > EXECUTED / 2
 
     (after,) = golden([b"".join(illegal)], {0: state}, config=config)

@@ -10,11 +10,11 @@ import pytest
 from benches.configs import DEEP, GENERATIONS, SMALL
 from dve_cosim.aliasing import Alias
 from dve_cosim.coverage import features
+from dve_cosim.operand_types import PAIRED
 from dve_cosim.reference import geometry_of
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.session import run_batches
-from dve_cosim.tensor_generator import BF16_OPCODES, tensor_programs, tensor_state
-from dve_cosim.workloads import Workload
+from dve_cosim.workloads import Workload, random_control, random_programs, random_state
 from dve_golden.isa.enums import PLAIN_DTYPES, RESULT_DTYPES, Opcode
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.operators import GENERAL_ARITHMETIC, GENERAL_BITVECTOR
@@ -51,9 +51,11 @@ def test_random_programs(engine):
     workload = Workload()
     for offset in range(9):
         special = SHARES_OF_SPECIALS[offset % 3]
-        workload.append(
-            *tensor_programs(seed + offset, config, programs=3, instructions=16, special=special)
+        state, programs = random_programs(
+            seed + offset, config, programs=3, instructions=32, special=special
         )
+        state.control[:] = random_control(np.random.default_rng(seed + offset))
+        workload.append(state, programs)
     seen = Counter(
         name
         for record, state in workload.records()
@@ -66,7 +68,7 @@ def test_random_programs(engine):
     assert {op for code, op in filter(is_pair, seen) if code == 0x41} == arithmetic
     assert {op for code, op in filter(is_pair, seen) if code == 0x51} == GENERAL_BITVECTOR
     family = {Opcode.COPY_PREDICATED, Opcode.CAST_PREDICATED}
-    family |= set(BF16_OPCODES) if config.generation is Generation.SUNDA else set()
+    family |= set(PAIRED) if config.generation is Generation.SUNDA else set()
     expected = {opcode.name for opcode in family}
     expected |= {f"source {dtype.name}" for dtype in PLAIN_DTYPES}
     expected |= {f"destination {dtype.name}" for dtype in RESULT_DTYPES}
@@ -109,7 +111,9 @@ KINDS = (
 def test_each_kind_behind_every_other(engine):
     """An instruction ends with its own path: nothing of it gets into a longer one behind it."""
     config = ENGINES[engine]
-    state = tensor_state(np.random.default_rng(7), config, special=0.0)
+    rng = np.random.default_rng(7)
+    state = random_state(rng, config, special=0.0)
+    state.control[:] = random_control(rng)
     kinds = [assemble(text) for text in KINDS]
     workload = Workload()
     workload.append(state, (b"".join(pair) for pair in product(kinds, repeat=2)))

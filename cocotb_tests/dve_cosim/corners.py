@@ -1,4 +1,4 @@
-"""Legal programs of bounded work, further into the corners than `ProgramGenerator` goes."""
+"""Legal programs of bounded work, further into the corners than `TensorGenerator` goes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.memory.address import Geometry
 
 from dve_cosim.crossing import Crossing
-from dve_cosim.generator import ProgramGenerator
+from dve_cosim.tensor_generator import TensorGenerator
 from dve_cosim.workloads import work_of
 
 MOST_WORK = 4096
@@ -19,8 +19,8 @@ MOST_WORK = 4096
 LONGEST = 0xFFFF
 """Elements of a long instruction, on one channel: the largest count of a dimension."""
 
-_SMALLEST_WORK = 3 * MAX_CHANNELS
-"""What an instruction can ask for that does not choose its counts: three per channel."""
+_SMALLEST_WORK = 4 * MAX_CHANNELS
+"""What an instruction can ask for whatever its number of channels: two pairs of elements."""
 
 _FAR_STEPS = (-0x8000, 0x7FFF, -0x4000, 0x4000)
 """Steps of a dimension that is not walked; what they would reach is in no memory."""
@@ -38,8 +38,8 @@ _SHARE_AIMED = 0.4
 """Of the records that stay legal: those that are what the next crossing wants."""
 
 
-class CornerGenerator(ProgramGenerator):
-    """Legal programs; see `ProgramGenerator`.
+class CornerGenerator(TensorGenerator):
+    """Legal programs; see `TensorGenerator`.
 
     On top of it: all that the work allows in one dimension; the steps that cross the whole
     partition, extreme steps of dimensions of count 1, and every crossing in turn.
@@ -47,7 +47,7 @@ class CornerGenerator(ProgramGenerator):
     Parameters
     ----------
     rng, geometry, registers
-        As for `ProgramGenerator`.
+        As for `OperandGenerator`.
     aims : iterator of Crossing
         What instructions shall be, one after the other.
     """
@@ -86,13 +86,16 @@ class CornerGenerator(ProgramGenerator):
         if not is_altered and self.rng.random() < _SHARE_AIMED:
             aim = next(self._aims, None)
             if aim is not None:
-                return Slot(self.legal(lambda: self.tensors(aim)), is_altered)
+                return Slot(self.legal(lambda: self.aimed(aim)), is_altered)
         return Slot(self.program(1), is_altered)
 
     def long_program(self) -> bytes:
         """One instruction of `LONGEST` elements in one dimension, on one channel."""
         self._left = LONGEST
-        makers = (self.grad_accumulate, self.grad_accumulate2, self.back_prop)
+        makers = (
+            *(self.grad_accumulate, self.grad_accumulate2, self.back_prop, self.arithmetic),
+            *(self.bit_vector, self.copy_predicated, self.cast_predicated),
+        )
         while True:
             record = self.legal(self.pick(makers))
             if work_of(record) == LONGEST:

@@ -12,6 +12,7 @@ from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode, Reason, Upd
 from dve_golden.memory.address import Geometry, Registers
 
 from dve_cosim.aliasing import Alias, Footprint, alias_of
+from dve_cosim.operand_types import ELEMENTWISE, REDUCTIONS, Types
 from dve_cosim.operands import REGISTER_WORD
 from dve_cosim.places import place_of
 
@@ -20,9 +21,6 @@ QUADRANT = 32
 """Partitions."""
 
 _OPCODES = frozenset(map(int, Opcode))
-
-REDUCTIONS = frozenset({Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2})
-"""Opcodes whose destination has sums, not one element for each of the sources."""
 
 
 class Bin(NamedTuple):
@@ -35,7 +33,8 @@ class Bin(NamedTuple):
     reason : str
         Name of the reason; ``NONE`` if legal. The rest is ``-`` for an illegal record.
     types : str
-        Types of the sources and, after an arrow, of the destination.
+        Types of the sources and, after an arrow, of the destination; of S3S3D3_TT the bits of their
+        elements, because `crosses` count its types.
     memory : str
         Where they are, in the same form.
     aliasing : str
@@ -73,6 +72,13 @@ def arrow(values: dict[str, str]) -> str:
     """Values by operand as one text: those of the sources, and that of the destination."""
     sources = ",".join(value for name, value in values.items() if name != "dst")
     return f"{sources}->{values['dst']}" if "dst" in values else sources
+
+
+def types_name(opcode: Opcode, types: Types) -> str:
+    """How bins call the types of an instruction."""
+    if opcode in ELEMENTWISE:
+        return arrow({name: f"{8 * DTYPE_BYTES[dtype]}" for name, dtype in types.items()})
+    return arrow({name: dtype.name for name, dtype in types.items()})
 
 
 def memory_name(psum: bool) -> str:
@@ -130,7 +136,7 @@ class _Operands:
         self._opcode, self._fields = decode(record)
         self._modes = WaitMode(record[4]), UpdateMode(record[6])
         self._registers, self._geometry = registers, geometry
-        self._dtypes: dict[str, Dtype] = {}
+        self._dtypes: Types = {}
         self._walks: dict[str, Footprint] = {}
         for name in (*SOURCES, "dst"):
             if self._address_field(name) in self._fields:
@@ -144,7 +150,7 @@ class _Operands:
         return Bin(
             self._opcode.name,
             Reason.NONE.name,
-            arrow({name: dtype.name for name, dtype in self._dtypes.items()}),
+            types_name(self._opcode, self._dtypes),
             arrow({name: memory_name(walk.start.psum) for name, walk in self._walks.items()}),
             ",".join(self._aliasing.values()) or "-",
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dve_golden.isa.enums import DTYPE_BYTES, Dtype, Opcode, Reason
+from dve_golden.isa.enums import DTYPE_BYTES, Opcode, Reason
 
 from dve_cosim.aliasing import Alias
-from dve_cosim.coverage import REDUCTIONS, Bin, arrow, memory_name
+from dve_cosim.coverage import Bin, arrow, memory_name, types_name
+from dve_cosim.operand_types import REDUCTIONS, Types
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Crossing:
     ----------
     opcode : Opcode
     types : dict of str to Dtype
-        Of ``src0``, ``src1`` and ``dst``.
+        Of ``src0``, ``src1`` and ``dst``; of S3S3D3_TT any of that size will do.
     psum : dict of str to bool
         Which of them lie in PSUM.
     aliasing : dict of str to Alias
@@ -26,7 +27,7 @@ class Crossing:
     """
 
     opcode: Opcode
-    types: dict[str, Dtype]
+    types: Types
     psum: dict[str, bool]
     aliasing: dict[str, Alias]
 
@@ -36,7 +37,7 @@ class Crossing:
         return Bin(
             self.opcode.name,
             Reason.NONE.name,
-            arrow({name: dtype.name for name, dtype in self.types.items()}),
+            types_name(self.opcode, self.types),
             arrow({name: memory_name(psum) for name, psum in self.psum.items()}),
             ",".join(self.aliasing.values()),
         )

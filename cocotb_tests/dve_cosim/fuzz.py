@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from itertools import count as numbers
 from typing import Any
 
+from dve_golden.isa.enums import Reason
 from dve_golden.isa.text import split_records
 from dve_rtl.config import EngineConfig
 
 from dve_cosim.case import Case
 from dve_cosim.coverage import Bin, observe
+from dve_cosim.crosses import Cross, crosses, reachable_crosses
 from dve_cosim.fuzz_batch import PROGRAMS, Batch, make_batch
 from dve_cosim.progress import Progress, silent
 from dve_cosim.reachable import reachable_bins, unreachable_counts
@@ -41,6 +43,8 @@ class FuzzResult:
         Wall time.
     bins : Counter of Bin
         Instructions of each bin.
+    crosses : Counter of Cross
+        Legal instructions of each cross.
     features : Counter of str
         Instructions that exercise each feature.
     batch : int
@@ -56,6 +60,7 @@ class FuzzResult:
     instructions: int = 0
     seconds: float = 0.0
     bins: Counter[Bin] = field(default_factory=Counter)
+    crosses: Counter[Cross] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
     batch: int = -1
     failure: Failure | None = None
@@ -69,6 +74,11 @@ class FuzzResult:
     def missed(self) -> frozenset[Bin]:
         """Those of them that this one has not hit."""
         return self.reachable - self.bins.keys()
+
+    @property
+    def missed_crosses(self) -> frozenset[Cross]:
+        """The same of the crosses."""
+        return reachable_crosses(self.config.generation) - self.crosses.keys()
 
     @property
     def name(self) -> str:
@@ -97,6 +107,8 @@ class FuzzResult:
             which, names = observe(record, registers, geometry)
             self.bins[which] += 1
             self.features.update(names)
+            if which.reason == Reason.NONE.name:
+                self.crosses.update(crosses(record, batch.state.control))
 
     def described(self) -> dict[str, Any]:
         """For JSON."""
@@ -123,9 +135,23 @@ class FuzzResult:
                 ],
                 "missed": [which._asdict() for which in sorted(self.missed)],
                 "unreachable": unreachable_counts(self.config.generation),
+                "crosses": self._described_crosses(),
                 "features": dict(sorted(self.features.items())),
             },
         }
+
+    def _described_crosses(self) -> list[dict[str, Any]]:
+        """How many of each kind are hit, and which are not."""
+        hit, missed = self.crosses, self.missed_crosses
+        return [
+            {
+                "opcode": opcode,
+                "kind": kind,
+                "hit": sum(which[:2] == (opcode, kind) for which in hit),
+                "missed": sorted(which.value for which in missed if which[:2] == (opcode, kind)),
+            }
+            for opcode, kind in sorted({which[:2] for which in (*hit, *missed)})
+        ]
 
 
 def fuzz(

@@ -23,7 +23,7 @@ from dve_cosim.mutants import mutants
 from dve_cosim.reachable import reachable_crossings
 from dve_cosim.reference import geometry_of, machine_of
 from dve_cosim.state import ArchState
-from dve_cosim.workloads import random_state, work_of
+from dve_cosim.workloads import random_control, random_state, work_of
 
 PROGRAMS = 64
 """Of a batch; they run one after the other on one state."""
@@ -77,13 +77,14 @@ def make_batch(seed: int, number: int, *, config: EngineConfig, illegal: float) 
     config : EngineConfig
         Of which only the memory sizes matter: the same programs run on any number of lanes.
     illegal : float
-        Share of the records that are altered in fields or bits, or replaced by noise. About nine
-        in ten of these are illegal.
+        Share of the records that are altered in fields or bits, or replaced by noise. About five
+        in six of these are illegal.
     """
     rng = np.random.default_rng([seed, number])
     state = random_state(rng, config, special=rng.choice(_SHARES_OF_SPECIALS))
     state.semaphores[:] = rng.integers(-2, 4, SEMAPHORES).astype(np.uint32)
     state.events[:] = rng.integers(0, 2, EVENTS)
+    state.control[:] = random_control(rng)
     geometry = geometry_of(config)
     generator = CornerGenerator(
         rng, geometry, state.registers, aims=_aims(seed, number, geometry.generation)

@@ -27,12 +27,9 @@ from dve_cosim.aliasing import Alias
 from dve_cosim.crossing import Crossing
 from dve_cosim.events import set_events
 from dve_cosim.lattice import aliased_walks, most_elements
+from dve_cosim.operand_types import FLOATS, OPERANDS, SUMMANDS, Types, by_operand, type_triples
 from dve_cosim.operands import OperandGenerator
 from dve_cosim.places import Place
-
-SOURCES = (Dtype.FP32, Dtype.FP16, Dtype.BF16, Dtype.INT32)
-FLOATS = (Dtype.FP32, Dtype.FP16, Dtype.BF16)
-RESULTS = (*FLOATS, Dtype.FP32R)
 
 SPECIAL_PATTERNS = np.array(
     [
@@ -125,10 +122,10 @@ class ProgramGenerator(OperandGenerator):
         """0x65."""
         return self.tensors(self._any_crossing(Opcode.BATCH_NORM_BACK_PROP))
 
-    def tensors(self, crossing: Crossing, more: Fields | None = None) -> bytes:
+    def tensors(self, crossing: Crossing) -> bytes:
         """An instruction of two sources and a destination, which is ``crossing``.
 
-        If that says nothing of aliasing, it is left to chance. ``more`` are further fields.
+        If that says nothing of aliasing, it is left to chance.
         """
         channels, types = self._channels(), crossing.types
         fields: Fields = {
@@ -142,10 +139,14 @@ class ProgramGenerator(OperandGenerator):
             fields["out_dtype"] = int(types["dst"])
         if crossing.sums:
             fields |= self._mean_and_scale(crossing.opcode, channels, types["dst"])
-        return self._encode(crossing.opcode, fields | (more or {}))
+        return self._encode(crossing.opcode, fields | self._operator(crossing.opcode))
+
+    def _operator(self, opcode: Opcode) -> Fields:
+        """The operator byte of opcodes that have one which need not be zero."""
+        return {}
 
     def _mean_and_scale(self, opcode: Opcode, channels: int, result: Dtype) -> Fields:
-        immediate = self.pick(SOURCES)
+        immediate = self.pick(SUMMANDS)
         if opcode is Opcode.BATCH_NORM_GRAD_ACCUMULATE:
             invalid = immediate is Dtype.FP32 and self.rng.random() < 0.5
             return {
@@ -163,11 +164,9 @@ class ProgramGenerator(OperandGenerator):
         return fields
 
     def _any_crossing(self, opcode: Opcode) -> Crossing:
-        results = RESULTS if opcode is Opcode.BATCH_NORM_BACK_PROP else FLOATS
-        types = {"src0": self.pick(SOURCES), "src1": self.pick(SOURCES), "dst": self.pick(results)}
-        return self.crossing(opcode, types)
+        return self.crossing(opcode, by_operand(self.pick(type_triples(opcode))))
 
-    def crossing(self, opcode: Opcode, types: dict[str, Dtype]) -> Crossing:
+    def crossing(self, opcode: Opcode, types: Types) -> Crossing:
         """Memories, and perhaps aliasing, for operands of given types."""
         psum = dict.fromkeys(types, False)
         if self.in_psum(0.6):
@@ -270,7 +269,7 @@ class ProgramGenerator(OperandGenerator):
         )
         start, elsewhere = self.partition(channels), self.partition(channels)
         fields: Fields = {}
-        for name in ("src0", "src1", "dst"):
+        for name in OPERANDS:
             if name in walks:
                 place = Place(psum[name], start, walks[name].offset)
                 shape = (3,) if crossing.sums and name == "dst" else counts

@@ -12,6 +12,9 @@ from dve_cosim.aliasing import Alias
 SLOT = 4
 """Bytes of a cell of the grid: room for any element."""
 
+PAIR_SLOT = 2 * SLOT
+"""The same for pairs of elements, which move as one."""
+
 MARGIN = 3
 """Periods that the shifted walks reach beyond the destination's, on either side."""
 
@@ -24,9 +27,9 @@ class GridWalk:
     steps: tuple[int, ...]
 
 
-def most_elements(room: int) -> int:
+def most_elements(room: int, slot: int = SLOT) -> int:
     """Elements per operand for which `aliased_walks` finds place in ``room`` bytes."""
-    return (room // (2 * SLOT) - 2 * MARGIN) // 2
+    return (room // (2 * slot) - 2 * MARGIN) // 2
 
 
 def aliased_walks(
@@ -36,6 +39,7 @@ def aliased_walks(
     sizes: Mapping[str, int],
     wishes: Mapping[str, Alias],
     room: int,
+    slot: int = SLOT,
 ) -> dict[str, GridWalk]:
     """Walks of the destination and of the sources in its memory.
 
@@ -56,15 +60,18 @@ def aliased_walks(
         source overlaps then.
     room : int
         Bytes of a partition.
+    slot : int
+        `SLOT`; `PAIR_SLOT` if elements here are pairs of such, which are read and written one after
+        the other.
     """
     # Two slots for what lies between the destination's elements.
     slots = (-2, 2) if Alias.INTERLEAVED in wishes.values() else (-2, -1, 1, 2)
-    period = SLOT * int(rng.choice(slots))
+    period = slot * int(rng.choice(slots))
     span = abs(period) * max(int(np.prod(counts)), int(np.prod(result_counts)))
     margin = MARGIN * abs(period)
     # Two blocks: the destination with all that meets it, and what is apart from it.
-    cells = (room - 2 * span - 2 * margin) // SLOT
-    slack = SLOT * int(rng.integers(cells + 1))
+    cells = (room - 2 * span - 2 * margin) // slot
+    slack = slot * int(rng.integers(cells + 1))
     core, apart = margin, 2 * margin + span
     if rng.random() < 0.5:
         core, apart = span + margin, 0
@@ -74,12 +81,14 @@ def aliased_walks(
     ahead = period * int(rng.integers(1, min(MARGIN, int(np.prod(counts)))))
     walks = {"dst": GridWalk(first["core"], _steps(result_counts, period // sizes["dst"]))}
     for name, wish in wishes.items():
-        same_size = sizes[name] == sizes["dst"]
+        # The first result of a pair that is longer than its source covers the second element.
+        may_coincide = sizes["dst"] < sizes[name] or (slot == SLOT and sizes["dst"] != sizes[name])
+        coincides = may_coincide and rng.random() < 0.5
         at = {
             Alias.APART: first["apart"],
-            Alias.INTERLEAVED: first["core"] + SLOT,
+            Alias.INTERLEAVED: first["core"] + slot,
             Alias.IN_PLACE: first["core"],
-            Alias.OVERLAPS: first["core"] + (ahead if same_size or rng.random() < 0.5 else 0),
+            Alias.OVERLAPS: first["core"] + (0 if coincides else ahead),
             Alias.FEEDS: first["core"] - ahead,
         }[wish]
         walks[name] = GridWalk(at, _steps(counts, period // sizes[name]))

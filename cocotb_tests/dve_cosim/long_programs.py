@@ -63,6 +63,8 @@ _TEXTS: dict[str, str] = {
     "all halfwords in place": """
         back_prop channels=128 src0=sbuf[0:0x0]:bf16:512 src1=sbuf[0:0x0]:bf16:512 \\
             dst=sbuf[0:0x0]:fp16:512
+        tensor_tensor channels=128 op=absolute_diff src0=sbuf[0:0x0]:fp16:512 \\
+            src1=sbuf[0:0x0]:bf16:512 dst=sbuf[0:0x0]:int16:512
     """,
     "all words of both memories, into PSUM in place": """
         back_prop channels=128 src0=sbuf[0:0x3fc]:int32:128@-2 src1=psum[0:0x0]:fp32:128 \\
@@ -71,6 +73,8 @@ _TEXTS: dict[str, str] = {
     "one element ahead: every write is read by the next element": """
         back_prop channels=64 src0=sbuf[64:0x0]:fp32:255 src1=sbuf[64:0x3fc]:fp32:255@0 \\
             dst=sbuf[64:0x4]:fp32:255
+        tensor_tensor_bitvec channels=64 op=bitwise_xor src0=sbuf[64:0x0]:uint8:1023 \\
+            src1=sbuf[64:0x3ff]:uint8:1023@0 dst=sbuf[64:0x1]:uint8:1023
     """,
     "one element behind: no write is ever read": """
         back_prop channels=128 src0=sbuf[0:0x4]:fp32:255 src1=psum[0:0x0]:fp16:255 \\
@@ -83,6 +87,8 @@ _TEXTS: dict[str, str] = {
     "halfwords into words, in front of and behind the reader": """
         back_prop channels=128 src0=sbuf[0:0x0]:fp16:256 src1=sbuf[0:0x3fe]:fp16:256@-1 \\
             dst=sbuf[0:0x0]:fp32:256
+        cast_predicated channels=128 src0=sbuf[0:0x3ff]:int8:256@-1 \\
+            src1=sbuf[0:0x0]:fp8_exp4:256 dst=sbuf[0:0x0]:fp32:256
     """,
     # parameters at their ends
     "every odd number of elements": "\n".join(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Opcode, Reason
+import numpy as np
+from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Reason
+from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine, WaitingError
 from dve_rtl.config import EngineConfig
 
+from dve_cosim.operand_types import opcodes_of
 from dve_cosim.reference import machine_of
 from dve_cosim.state import ArchState
-from dve_cosim.workloads import Workload, random_programs, work_of
+from dve_cosim.workloads import Workload, random_control, random_programs, work_of
 
 MOST_WORK = 8 * MAX_CHANNELS
 """Elements times channels of a neighbour that is legal."""
@@ -29,22 +32,23 @@ def neighbours(seed: int, config: EngineConfig) -> Workload:
     state, (program,) = random_programs(
         seed, config, programs=1, instructions=600, special=0.02, max_elements=4
     )
+    state.control[:] = random_control(np.random.default_rng(seed))
     machine = machine_of(config)
     state.copy_into(machine)
-    records = list(_executable(_flipped(_bases(program)), machine))
+    records = list(_executable(_flipped(_bases(program, config.generation)), machine))
     workload = Workload()
     programs = [b"".join(records[at : at + _PROGRAM]) for at in range(0, len(records), _PROGRAM)]
     workload.append(state, programs)
     return workload
 
 
-def _bases(program: bytes) -> list[bytes]:
+def _bases(program: bytes, generation: Generation) -> list[bytes]:
     """The first record of each opcode that has few channels."""
     found: dict[int, bytes] = {}
     for record in split_records(program):
         if work_of(record) <= _CHANNELS * 4:
             found.setdefault(record[0], record)
-    assert found.keys() == set(Opcode)
+    assert found.keys() == set(opcodes_of(generation))
     return [found[opcode] for opcode in sorted(found)]
 
 

@@ -7,22 +7,23 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
 
-from dve_golden.isa.enums import (
-    DTYPE_BYTES,
-    FLOAT_DTYPES,
-    Dtype,
-    Opcode,
-    Reason,
-)
+from dve_golden.isa.enums import DTYPE_BYTES, FLOAT_DTYPES, Dtype, Opcode, Reason
 from dve_golden.isa.generations import Generation
 
 from dve_cosim.aliasing import Alias
 from dve_cosim.coverage import Bin, memory_name
 from dve_cosim.crossing import Crossing
-from dve_cosim.generator import RESULTS, SOURCES
+from dve_cosim.operand_types import (
+    ELEMENTWISE,
+    OPERANDS,
+    REDUCTIONS,
+    by_operand,
+    opcodes_of,
+    triples_by_size,
+    type_triples,
+)
 from dve_cosim.places import has_psum
 
-_BOTH = (Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2)
 _HEADER = {Reason.LENGTH, Reason.WAIT, Reason.UPDATE}
 _WALK = {
     Reason.DTYPE, Reason.ALIGNMENT, Reason.REGION, Reason.PARTITION, Reason.COUNT_ZERO,
@@ -33,8 +34,14 @@ _LOAD = {Reason.COUNT_MISMATCH, Reason.RESERVED, Reason.IMMEDIATE}
 
 BREAKABLE: dict[str, frozenset[Reason]] = {
     "unknown": frozenset({Reason.OPCODE}),
-    **{opcode.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.IMMEDIATE}) for opcode in _BOTH},
-    Opcode.BATCH_NORM_BACK_PROP.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.OPERATOR}),
+    **{
+        opcode.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.IMMEDIATE})
+        for opcode in REDUCTIONS
+    },
+    **{
+        opcode.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.OPERATOR})
+        for opcode in ELEMENTWISE
+    },
     Opcode.BATCH_NORM_PARAM_LOAD.name: frozenset(_HEADER | _WALK | _LOAD),
     Opcode.BATCH_NORM_PARAM_LOAD2.name: frozenset(_HEADER | _WALK | _LOAD),
     Opcode.LOAD_PARAMETER_RAM.name: frozenset(
@@ -43,7 +50,8 @@ BREAKABLE: dict[str, frozenset[Reason]] = {
     Opcode.EVENT_SEMAPHORE.name: frozenset(_HEADER | {Reason.RESERVED}),
     Opcode.NOP.name: frozenset(_HEADER | {Reason.RESERVED}),
 }
-"""By opcode, the reasons for which its struct has a field; every other one is out of reach."""
+"""By opcode, the reasons for which its struct has a field; every other one is out of reach. In a
+generation without the opcode there is one reason."""
 
 
 UNREACHABLE: dict[str, Callable[[Crossing], bool]] = {
@@ -65,21 +73,26 @@ UNREACHABLE: dict[str, Callable[[Crossing], bool]] = {
 """Why a combination is out of reach, and of which ones that is true."""
 
 
-def crossings() -> Iterator[Crossing]:
-    """Every combination of opcode, types, memories and aliasing, in reach or not."""
-    names = ("src0", "src1", "dst")
-    for opcode in (*_BOTH, Opcode.BATCH_NORM_BACK_PROP):
-        results = FLOAT_DTYPES if opcode in _BOTH else RESULTS
+def crossings(generation: Generation) -> Iterator[Crossing]:
+    """Every combination of opcode, types, memories and aliasing, in reach or not.
+
+    Of the types of S3S3D3_TT there is one combination for each of their sizes.
+    """
+    for opcode in opcodes_of(generation):
+        if opcode in REDUCTIONS:
+            triples = type_triples(opcode)
+        elif opcode in ELEMENTWISE:
+            triples = tuple(equal[0] for equal in triples_by_size(opcode).values())
+        else:
+            continue
         for types, psum, aliasing in product(
-            product(sorted(SOURCES), sorted(SOURCES), sorted(results)),
-            product((False, True), repeat=3),
-            product(Alias, repeat=2),
+            triples, product((False, True), repeat=3), product(Alias, repeat=2)
         ):
             yield Crossing(
                 opcode,
-                dict(zip(names, types, strict=True)),
-                dict(zip(names, psum, strict=True)),
-                dict(zip(names, aliasing, strict=False)),
+                by_operand(types),
+                dict(zip(OPERANDS, psum, strict=True)),
+                dict(zip(OPERANDS, aliasing, strict=False)),
             )
 
 
@@ -92,14 +105,16 @@ def why_unreachable(crossing: Crossing, generation: Generation) -> str:
 
 def unreachable_counts(generation: Generation) -> dict[str, int]:
     """How many combinations are out of reach, by the first rule that says so."""
-    rules = (why_unreachable(crossing, generation) for crossing in crossings())
+    rules = (why_unreachable(crossing, generation) for crossing in crossings(generation))
     return dict(Counter(rule for rule in rules if rule))
 
 
 @cache
 def reachable_crossings(generation: Generation) -> tuple[Crossing, ...]:
     """Every combination that some instruction can be."""
-    return tuple(crossing for crossing in crossings() if not why_unreachable(crossing, generation))
+    return tuple(
+        crossing for crossing in crossings(generation) if not why_unreachable(crossing, generation)
+    )
 
 
 @cache
@@ -120,5 +135,10 @@ def reachable_bins(generation: Generation) -> frozenset[Bin]:
         for memory in memories
     }
     bins |= {Bin(opcode.name, legal) for opcode in (Opcode.EVENT_SEMAPHORE, Opcode.NOP)}
-    bins |= {Bin(name, reason.name) for name, reasons in BREAKABLE.items() for reason in reasons}
+    absent = {opcode.name for opcode in set(Opcode) - set(opcodes_of(generation))}
+    bins |= {
+        Bin(name, reason.name)
+        for name, reasons in BREAKABLE.items()
+        for reason in (reasons if name not in absent else (Reason.OPCODE,))
+    }
     return frozenset(bins)

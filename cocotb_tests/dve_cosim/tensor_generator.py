@@ -1,166 +1,150 @@
-"""Random legal programs of the tensor-tensor family, and contents of memory that suit them."""
+"""Random legal programs of all that the engine executes: those of batch norm, and S3S3D3_TT."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from dve_golden.isa.codec import Fields
-from dve_golden.isa.enums import (
-    DTYPE_BYTES,
-    INTEGER_DTYPES,
-    PLAIN_DTYPES,
-    RESULT_DTYPES,
-    Dtype,
-    Opcode,
-)
+from dve_golden.isa.enums import DTYPE_BYTES, Dtype, Opcode
 from dve_golden.isa.generations import Generation
-from dve_golden.isa.operators import (
-    GENERAL_ARITHMETIC,
-    GENERAL_BITVECTOR,
-    REQUIRED_OPERATOR,
-    AluOp,
-)
-from dve_rtl.config import EngineConfig
+from dve_golden.isa.operators import GENERAL_ARITHMETIC, GENERAL_BITVECTOR, REQUIRED_OPERATOR
 
-from dve_cosim.generator import Memories, ProgramGenerator
+from dve_cosim.crossing import Crossing
+from dve_cosim.generator import ProgramGenerator
+from dve_cosim.lattice import PAIR_SLOT, aliased_walks, most_elements
+from dve_cosim.operand_types import ELEMENTWISE, OPERANDS, PAIRED, by_operand, triples_by_size
 from dve_cosim.places import Place
-from dve_cosim.reference import geometry_of
-from dve_cosim.state import ArchState
-from dve_cosim.workloads import random_state
 
-INTEGERS, PLAIN, RESULTS = (sorted(d) for d in (INTEGER_DTYPES, PLAIN_DTYPES, RESULT_DTYPES))
-
-BF16_OPCODES = (
-    Opcode.TENSOR_TENSOR_ADD_BF16,
-    Opcode.TENSOR_TENSOR_MULT_BF16,
-    Opcode.TENSOR_TENSOR_SUB_BF16,
-)
-"""Sunda's; their sources are walked in pairs."""
-
-_PAIR_ALIGNMENT = 4
-"""Bytes; of the sources."""
-
-
-def tensor_state(rng: np.random.Generator, config: EngineConfig, *, special: float) -> ArchState:
-    """Every array filled; among the words are zeros, for predicates, and counts of shifts.
-
-    Control values are any.
-    """
-    state = random_state(rng, config, special=special)
-    for memory in (state.sbuf, state.psum):
-        bytes_ = memory.reshape(-1)
-        kind = np.repeat(rng.random(bytes_.size // 4), 4)
-        counts = rng.integers(0, 40, bytes_.size)
-        counts[np.arange(bytes_.size) % 4 != 0] *= rng.random(counts.size * 3 // 4) < 0.3
-        bytes_[:] = np.where(kind < 0.3, 0, np.where(kind < 0.5, counts, bytes_))
-    state.control[0] = rng.choice((7, 8))
-    state.control[1:] = rng.integers(0, 2, len(state.control) - 1)
-    return state
+_WORD_BYTES = 4
+"""Of a pair of bf16 elements, to which sources of pairs are aligned."""
 
 
 class TensorGenerator(ProgramGenerator):
     """Makes legal programs; parameters as for `OperandGenerator`."""
 
     def program(self, instructions: int) -> bytes:
-        """``instructions`` legal records, most of them of this family."""
+        """``instructions`` legal records, half of them of S3S3D3_TT."""
         makers = [
-            *(3 * [self.arithmetic]),
-            *(2 * [self.bit_vector]),
-            *(self.copy_predicated, self.cast_predicated, self.cast_predicated),
-            *(self.back_prop, self.grad_accumulate, self.param_load),
+            *(self.grad_accumulate, self.grad_accumulate2, self.param_load, self.param_load2),
+            *(self.back_prop, self.load_parameter_ram, self.synchronise),
+            *(self.arithmetic, self.arithmetic, self.arithmetic, self.bit_vector, self.bit_vector),
+            *(self.copy_predicated, self.cast_predicated),
         ]
         if self.geometry.generation is Generation.SUNDA:
-            makers += 4 * [self.paired]
-        return b"".join(self.legal(makers[self.below(len(makers))]) for _ in range(instructions))
+            makers += 3 * [self.paired]
+        return b"".join(self.legal(self.pick(makers)) for _ in range(instructions))
 
     def arithmetic(self) -> bytes:
         """0x41."""
-        operators = sorted(GENERAL_ARITHMETIC[self.geometry.generation])
-        types = {
-            "src0": self.pick(PLAIN),
-            "src1": self.pick(PLAIN),
-            "dst": self.pick(RESULTS),
-        }
-        return self._operate(Opcode.TENSOR_TENSOR_ARITH_OP, types, self.pick(operators))
+        return self.tensors(self._any_crossing(Opcode.TENSOR_TENSOR_ARITH_OP))
 
     def bit_vector(self) -> bytes:
         """0x51."""
-        types: dict[str, Dtype] = dict.fromkeys(("src0", "src1", "dst"), self.pick(INTEGERS))
-        operator = self.pick(sorted(GENERAL_BITVECTOR))
-        return self._operate(Opcode.TENSOR_TENSOR_BITVEC_OP, types, operator)
+        return self.tensors(self._any_crossing(Opcode.TENSOR_TENSOR_BITVEC_OP))
 
     def copy_predicated(self) -> bytes:
         """0x72."""
-        data = self.pick(PLAIN)
-        types = {"src0": self.pick(INTEGERS), "src1": data, "dst": data}
-        return self._operate(Opcode.COPY_PREDICATED, types)
+        return self.tensors(self._any_crossing(Opcode.COPY_PREDICATED))
 
     def cast_predicated(self) -> bytes:
         """0x99."""
-        types = {"src0": self.pick(INTEGERS), "src1": self.pick(PLAIN), "dst": self.pick(PLAIN)}
-        return self._operate(Opcode.CAST_PREDICATED, types)
+        return self.tensors(self._any_crossing(Opcode.CAST_PREDICATED))
 
     def paired(self) -> bytes:
-        """One of sunda's bf16 opcodes; its destination is one for pairs, or any."""
-        opcode = self.pick(BF16_OPCODES)
-        result = self.pick(RESULTS)
-        channels = self._channels()
-        inner, *outer = self._counts()
-        counts = (2 * inner, *outer)
-        start = self.partition(channels)
-        psum = self.in_psum(0.3)
-        fields: Fields = {
-            "in0_in1_dtype.lo": int(Dtype.BF16),
-            "in0_in1_dtype.hi": int(Dtype.BF16),
-            "out_dtype": int(result),
-            "num_active_channels": channels,
-            "op": int(REQUIRED_OPERATOR[opcode]),
-            **self._pair_walk("src0", start, counts, Dtype.BF16, _PAIR_ALIGNMENT, psum=psum),
-            **self._pair_walk("src1", start, counts, Dtype.BF16, _PAIR_ALIGNMENT, psum=False),
-        }
-        where = self.pick((start, self.partition(channels)))
-        psum = DTYPE_BYTES[result] == 4 and self.in_psum(0.3)
-        if self.rng.random() < 0.6:
-            alignment = 2 * DTYPE_BYTES[result]
-            fields |= self._pair_walk("dst", where, counts, result, alignment, psum=psum)
+        """One of sunda's bf16 opcodes."""
+        return self.tensors(self._any_crossing(self.pick(PAIRED)))
+
+    def aimed(self, crossing: Crossing) -> bytes:
+        """An instruction for the bin of ``crossing``, with any types that count for it."""
+        if crossing.opcode in ELEMENTWISE:
+            sizes = tuple(DTYPE_BYTES[crossing.types[name]] for name in OPERANDS)
+            triple = self.pick(triples_by_size(crossing.opcode)[sizes])
+            crossing = replace(crossing, types=by_operand(triple))
+        return self.tensors(crossing)
+
+    def _operator(self, opcode: Opcode) -> Fields:
+        if opcode is Opcode.TENSOR_TENSOR_ARITH_OP:
+            choice = self.pick(sorted(GENERAL_ARITHMETIC[self.geometry.generation]))
+        elif opcode is Opcode.TENSOR_TENSOR_BITVEC_OP:
+            choice = self.pick(sorted(GENERAL_BITVECTOR))
+        elif opcode in REQUIRED_OPERATOR:
+            choice = REQUIRED_OPERATOR[opcode]
         else:
-            fields |= self.walk("dst", where, self.reshaped(counts), result, psum=psum)
-        return self._encode(opcode, fields)
+            return {}
+        return {"op": int(choice)}
 
-    def _operate(self, opcode: Opcode, types: dict[str, Dtype], operator: AluOp | None = None):
-        op = REQUIRED_OPERATOR[opcode] if operator is None else operator
-        return self.tensors(self.crossing(opcode, types), {"op": int(op)})
+    # pairs
 
-    def _pair_walk(
+    def _anywhere(self, channels: int, crossing: Crossing) -> Fields:
+        """As before; sources of pairs have rows of neighbours, and often the destination too."""
+        if crossing.opcode not in PAIRED:
+            return super()._anywhere(channels, crossing)
+        counts, start = self._even_counts(), self.partition(channels)
+        psum = crossing.psum
+        fields: Fields = {}
+        for name in ("src0", "src1"):
+            where = self.partition(channels) if psum[name] else start
+            fields |= self._rows(name, where, counts, Dtype.BF16, _WORD_BYTES, psum=psum[name])
+        where, dtype = self.pick((start, self.partition(channels))), crossing.types["dst"]
+        if self.rng.random() < 0.6:
+            alignment = 2 * DTYPE_BYTES[dtype]
+            return fields | self._rows("dst", where, counts, dtype, alignment, psum=psum["dst"])
+        return fields | self.walk("dst", where, self.reshaped(counts), dtype, psum=psum["dst"])
+
+    def _on_a_grid(self, channels: int, crossing: Crossing) -> Fields:
+        """As before; of pairs each cell of the grid has one."""
+        if crossing.opcode not in PAIRED:
+            return super()._on_a_grid(channels, crossing)
+        types, psum = crossing.types, crossing.psum
+        room = min(self.room(memory) for memory in set(psum.values()))
+        counts = self._even_counts()
+        while not 4 <= np.prod(counts) <= 2 * most_elements(room, PAIR_SLOT):
+            counts = self._even_counts()
+        cells = self.reshaped((int(np.prod(counts)) // 2,))[:2]
+        cells = (cells[0], int(np.prod(counts)) // 2 // cells[0])
+        near = [name for name in crossing.aliasing if psum[name] == psum["dst"]]
+        walks = aliased_walks(
+            self.rng,
+            cells,
+            cells,
+            {name: 2 * DTYPE_BYTES[types[name]] for name in ("dst", *near)},
+            {name: crossing.aliasing[name] for name in near},
+            self.room(psum["dst"]),
+            PAIR_SLOT,
+        )
+        start, elsewhere = self.partition(channels), self.partition(channels)
+        fields: Fields = {}
+        for name in OPERANDS:
+            if name in walks:
+                steps = (1, *(2 * step for step in walks[name].steps))
+                place = Place(psum[name], start, walks[name].offset)
+                fields |= self.pattern(name, place, steps, (2, *cells))
+            else:
+                fields |= self._rows(
+                    name, elsewhere, counts, types[name], _WORD_BYTES, psum=psum[name]
+                )
+        return fields
+
+    def _even_counts(self) -> tuple[int, ...]:
+        """Counts of rows of pairs."""
+        while (pairs := int(np.prod(self._counts())) // 2) == 0:
+            pass
+        inner, *outer = self.reshaped((pairs,))
+        return (2 * inner, *outer)
+
+    def _rows(
         self, name: str, partition: int, counts, dtype: Dtype, alignment: int, *, psum: bool
     ) -> Fields:
-        """The fields of a walk of neighbours in pairs."""
+        """The fields of a walk of rows of neighbours, each of which starts aligned."""
         size = DTYPE_BYTES[dtype]
         while True:
-            outer = [2 * self.below(25) - 24 for _ in counts[1:]]
-            steps = (1, *outer)
-            low = size * sum(min(0, (n - 1) * s) for n, s in zip(counts, steps, strict=True))
-            high = size * sum(max(0, (n - 1) * s) for n, s in zip(counts, steps, strict=True))
-            if high - low + size <= self.room(psum):
+            steps = (1, *(2 * self._step(count) for count in counts[1:]))
+            reach = [size * (n - 1) * step for n, step in zip(counts, steps, strict=True)]
+            low, high = sum(min(0, far) for far in reach), sum(max(0, far) for far in reach)
+            first = -(low // alignment)
+            last = (self.room(psum) - high - size) // alignment
+            if first <= last and all(-(1 << 15) <= step < 1 << 15 for step in steps):
                 break
-        first, last = -(low // alignment), (self.room(psum) - high - size) // alignment
-        offset = alignment * int(self.rng.integers(first, last + 1)) if last >= first else -low
-        return self.pattern(name, Place(psum, partition, offset), steps, counts)
-
-
-def tensor_programs(
-    seed: int,
-    config: EngineConfig,
-    *,
-    programs: int,
-    instructions: int,
-    special: float,
-    max_elements: int = 64,
-) -> tuple[ArchState, list[bytes]]:
-    """A state, and legal programs to run from it one after the other."""
-    rng = np.random.default_rng(seed)
-    state = tensor_state(rng, config, special=special)
-    memories = Memories(state.sbuf, state.psum, state.registers)
-    generator = TensorGenerator(
-        rng, geometry_of(config), memories.registers, max_elements=max_elements
-    )
-    return state, [generator.program(instructions) for _ in range(programs)]
+        slot = self.pick((first, last, *(2 * (int(self.rng.integers(first, last + 1)),))))
+        return self.pattern(name, Place(psum, partition, slot * alignment), steps, counts)

@@ -45,6 +45,11 @@ def _longest(lanes: int) -> Iterator[str]:
             f"back_prop channels={lanes + 1} src0=sbuf[0:0x0]:fp32:{walk}"
             f" src1=sbuf[0:0x10]:fp32:{walk} dst=sbuf[0:0x20]:fp32:{walk}"
         )
+    # The raw path has a clock of its own.
+    yield (
+        f"copy_predicated channels={lanes + 1} src0=sbuf[0:0x30]:int8:{_LONGEST[0]}"
+        f" src1=sbuf[0:0x31]:uint8:{_LONGEST[0]} dst=sbuf[0:0x33]:uint8:{_LONGEST[0]}"
+    )
 
 
 def _far(config: EngineConfig) -> Iterator[str]:

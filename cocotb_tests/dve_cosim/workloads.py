@@ -6,12 +6,14 @@ from math import prod
 
 import numpy as np
 from dve_golden.isa.codec import decode
+from dve_golden.isa.control import CONTROL_WORDS, IEEE_EMAX_E4M3
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
-from dve_cosim.generator import SPECIAL_PATTERNS, Memories, ProgramGenerator
+from dve_cosim.generator import SPECIAL_PATTERNS
 from dve_cosim.reference import geometry_of
 from dve_cosim.state import ArchState
+from dve_cosim.tensor_generator import TensorGenerator
 
 
 def random_words(
@@ -37,6 +39,16 @@ def random_words(
     return np.where(rng.random(shape) < special, odd, words)
 
 
+def _small_bytes(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+    """Words of small numbers in some of their bytes, or zero: predicates, and counts of shifts."""
+    counts = rng.integers(0, 40, (*shape, 4), np.uint8)
+    kept = rng.random(counts.shape) < rng.choice((0.0, 0.3, 0.7), (*shape, 1))
+    return (counts * kept).view(np.uint32)[..., 0]
+
+
+_SHARE_OF_SMALL_BYTES = 0.25
+"""Of the words of a memory."""
+
 _PERIOD = 16411
 """Words after which the contents of a large partition repeat: making all of them takes long. As a
 prime it lets no wrong bit of an address go unseen."""
@@ -48,6 +60,8 @@ def random_state(rng: np.random.Generator, config: EngineConfig, *, special: flo
     for memory in (state.sbuf, state.psum):
         words = memory.view(np.uint32)
         period = random_words(rng, (128, min(words.shape[1], _PERIOD)), special=special)
+        small = rng.random(period.shape) < _SHARE_OF_SMALL_BYTES
+        period = np.where(small, _small_bytes(rng, period.shape), period)
         words[:] = np.resize(period.T, words.T.shape).T  # repeats rows, so along partitions
     state.lane_state.view(np.uint32)[:] = random_words(rng, (128, 5), special=special)
     counts = rng.choice(np.array([1, 3, 64, 255, 256, 1000, 2.5, -4, 1e-40], np.float32), 128)
@@ -56,6 +70,13 @@ def random_state(rng: np.random.Generator, config: EngineConfig, *, special: flo
     changed = rng.random(256) < 0.2
     patterns[:] = np.where(changed, random_words(rng, (256,), special=special), patterns)
     return state
+
+
+def random_control(rng: np.random.Generator) -> NDArray[np.uint32]:
+    """Any control values."""
+    words = rng.integers(0, 2, len(CONTROL_WORDS), np.uint32)
+    words[CONTROL_WORDS.index("emax_e4m3")] += IEEE_EMAX_E4M3
+    return words
 
 
 @dataclass(eq=False)
@@ -98,9 +119,8 @@ def random_programs(
     """A state, and legal programs to run from it one after the other."""
     rng = np.random.default_rng(seed)
     state = random_state(rng, config, special=special)
-    memories = Memories(state.sbuf, state.psum, state.registers)
-    generator = ProgramGenerator(
-        rng, geometry_of(config), memories.registers, max_elements=max_elements
+    generator = TensorGenerator(
+        rng, geometry_of(config), state.registers, max_elements=max_elements
     )
     return state, [generator.program(instructions) for _ in range(programs)]
 

@@ -51,7 +51,7 @@ def fuzz(
         typer.Option(
             min=0,
             max=1,
-            help="Share of instructions with altered fields or bits, or of noise; nine in ten of"
+            help="Share of instructions with altered fields or bits, or of noise; five in six of"
             " them are illegal.",
         ),
     ] = 0.3,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from dve_cosim.coverage import Bin
+from dve_cosim.crosses import KINDS, reachable_crosses
 from dve_cosim.fuzz import FuzzResult
 from dve_golden.isa.enums import Opcode, Reason
 from dve_golden.isa.notation import MNEMONICS
@@ -21,6 +22,7 @@ def print_result(result: FuzzResult, on: str) -> None:
     """Print the coverage, the figures, and the difference if there is one."""
     console = Console(highlight=False)
     console.print(_by_opcode(result))
+    console.print(_by_cross(result))
     for title, field in (("reason", "reason"), ("memory", "memory"), ("aliasing", "aliasing")):
         counts = _counts(result, field)
         listed = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
@@ -61,10 +63,10 @@ def _never(result: FuzzResult) -> list[str]:
 
 def _by_opcode(result: FuzzResult) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("coverage")
+    table.add_column("opcode")
     for heading in ("legal", "illegal", "reasons", "types", "memory", "aliasing", "bins"):
         table.add_column(heading, justify="right")
-    labels = {opcode.name: MNEMONICS[opcode] for opcode in Opcode} | {"unknown": "unknown opcode"}
+    labels = {opcode.name: f"{opcode:#04x}" for opcode in Opcode} | {"unknown": "unknown"}
     for name, label in labels.items():
         bins = {which: count for which, count in result.bins.items() if which.opcode == name}
         reachable = {which for which in result.reachable if which.opcode == name}
@@ -86,6 +88,26 @@ def _by_opcode(result: FuzzResult) -> Table:
             ),
             _share(bins.keys(), reachable),
         )
+    return table
+
+
+def _by_cross(result: FuzzResult) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("element by element")
+    for kind in KINDS:
+        table.add_column(kind, justify="right")
+    reachable = reachable_crosses(result.config.generation)
+    for opcode in Opcode:
+        if all(which.opcode != opcode.name for which in reachable):
+            continue
+        shares = []
+        for kind in KINDS:
+            both = (
+                {which for which in found if which[:2] == (opcode.name, kind)}
+                for found in (result.crosses, reachable)
+            )
+            shares.append(_share(*both))
+        table.add_row(f"{opcode:#04x} {MNEMONICS[opcode]}", *shares)
     return table
 
 

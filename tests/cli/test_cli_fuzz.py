@@ -1,6 +1,7 @@
 """``dve fuzz`` from options to files and exit status, with a golden machine for the simulator."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -40,7 +41,8 @@ def test_no_difference(dve, tmp_path):
     rows = {
         line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line.split()
     }
-    assert rows["param_load"][3:6] == ["3/3", "2/2", "-"]
+    assert rows["0x64"][3:6] == ["3/3", "2/2", "-"]
+    assert re.search(r"0x51 tensor_tensor_bitvec +6/6 +[1-9]\d*/162 +-\s", result.stdout)
     document = json.loads(report.read_text())
     assert document["on"] == "golden"
     assert (document["seed"], document["programs"], document["differences"]) == (0, 64, 0)
@@ -48,6 +50,12 @@ def test_no_difference(dve, tmp_path):
     assert document["programs_per_second"] > 0
     bins = document["coverage"]["bins"]
     assert sum(entry["count"] for entry in bins) == document["instructions"]
+    (types,) = (
+        entry
+        for entry in document["coverage"]["crosses"]
+        if (entry["opcode"], entry["kind"]) == ("TENSOR_TENSOR_ARITH_OP", "types")
+    )
+    assert types["hit"] + len(types["missed"]) == 12 * 12 * 13
     assert set(bins[0]) == {"opcode", "reason", "types", "memory", "aliasing", "count"}
     assert list(tmp_path.iterdir()) == [report]
 

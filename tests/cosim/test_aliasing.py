@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from dve_cosim.aliasing import Alias, Footprint, alias_of
-from dve_cosim.lattice import aliased_walks, most_elements
+from dve_cosim.lattice import PAIR_SLOT, aliased_walks, most_elements
 from dve_cosim.places import Place
 
 FOUR = Footprint(Place(False, 0, 16), 4, (1,), (4,))
@@ -62,7 +62,7 @@ def test_touched_bytes_follow_the_nested_walk():
 
 
 @pytest.mark.parametrize("room", [512, 1024])
-@pytest.mark.parametrize("sizes", list(product((2, 4), repeat=3)))
+@pytest.mark.parametrize("sizes", list(product((1, 2, 4), repeat=3)))
 @pytest.mark.parametrize("sums", [False, True])
 def test_walks_fall_in_the_wanted_class(room, sizes, sums):
     rng = np.random.default_rng(7)
@@ -92,3 +92,31 @@ def test_walks_fall_in_the_wanted_class(room, sizes, sums):
                 if wish is Alias.IN_PLACE and sizes[name] != sizes["dst"]:
                     wish = Alias.OVERLAPS
                 assert found is wish, (wishes, counts)
+
+
+@pytest.mark.parametrize("result_bytes", [1, 2, 4])
+def test_pairs_fall_in_the_wanted_class(result_bytes):
+    rng = np.random.default_rng(8)
+    sizes = {"dst": result_bytes, "src0": 2, "src1": 2}
+    for wishes in product(Alias, repeat=2):
+        for cells in ((2, 1), (3, 2), (most_elements(1024, PAIR_SLOT), 1)):
+            names = {"src0": wishes[0], "src1": wishes[1]}
+            pair_sizes = {name: 2 * size for name, size in sizes.items()}
+            walks = aliased_walks(rng, cells, cells, pair_sizes, names, 1024, PAIR_SLOT)
+            places = {
+                name: Footprint(
+                    Place(False, 0, walk.offset),
+                    sizes[name],
+                    (1, *(2 * step for step in walk.steps)),
+                    (2, *cells),
+                )
+                for name, walk in walks.items()
+            }
+            for name, wish in names.items():
+                assert 0 <= places[name].touched().min() <= places[name].touched().max() < 1024
+                assert places[name].start.offset % 4 == 0 or name == "dst"
+                found = alias_of(places[name], places["dst"], elementwise=True)
+                if wish is Alias.IN_PLACE and result_bytes != 2:
+                    # A first result of four bytes is read again, as the second element.
+                    wish = Alias.OVERLAPS if result_bytes == 1 else Alias.FEEDS
+                assert found is wish, (wishes, cells)

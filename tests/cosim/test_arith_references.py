@@ -405,18 +405,20 @@ class FaultyUnit(UnitSimulator):
 
     def send(self, a, b=None, select=0):
         assert select == Dtype.BF16
-        self.asked.append(a)
+        self.asked.append((a, b))
 
     def receive(self):
-        a = self.asked[-1]
-        return np.where(a == 0x3F828000, 0x3F83, ieee.narrowed(a, BFLOAT16)).astype(np.uint32)
+        a, control = self.asked[-1]
+        right = operation("narrow bf16").exact(a, control)
+        return np.where(a == 0x3F828000, np.uint32(0x3F83), right)
 
 
 def test_the_first_difference_ends_a_comparison():
     entry, unit = operation("narrow bf16"), FaultyUnit()
     difference = first_difference(entry, unit, level=1)
-    assert str(difference) == "of 0x3f828000: got 0x00003f83, expected 0x00003f82"
-    assert 0x3F828000 in unit.asked[-1]
+    reported = "of 0x3f828000, 0x00000000: got 0x00003f83, expected 0x00003f82"
+    assert str(difference) == reported
+    assert 0x3F828000 in unit.asked[-1][0]
     assert len(unit.asked) < sum(1 for _ in entry.grid(1, 0))
 
 
@@ -424,7 +426,7 @@ def test_no_difference_is_found_after_all_operands():
     classes, unit = operation("narrow fp32").grid, FaultyUnit()
     entry = replace(operation("narrow bf16"), grid=classes)
     assert first_difference(entry, unit, level=1) is None
-    assert sum(map(len, unit.asked)) == 1936
+    assert sum(len(a) for a, _ in unit.asked) == 3 * 1936
 
 
 def test_random_operands_complete_the_number_asked_for():

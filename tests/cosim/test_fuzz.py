@@ -191,7 +191,7 @@ def test_the_share_of_illegal_records(share):
     batch = make_batch(5, 0, config=CONFIG, illegal=share)
     records = split_records(batch.joined)
     illegal = sum(not is_legal(record, batch.state) for record in records)
-    assert 0.7 * share <= illegal / len(records) <= 1.1 * share
+    assert 0.6 * share <= illegal / len(records) <= 1.1 * share
 
 
 def test_no_wait_is_in_vain(batches):
@@ -211,24 +211,37 @@ BACK_PROP = ("BATCH_NORM_BACK_PROP", "NONE")
     [
         (
             f"back_prop channels=4 {PLACES} dst=psum[0:0x80]:fp32r:4",
-            Bin(*BACK_PROP, "FP32,BF16->FP32R", "SBUF,PSUM->PSUM", "apart,apart"),
+            Bin(*BACK_PROP, "32,16->32", "SBUF,PSUM->PSUM", "apart,apart"),
         ),
         (
             f"back_prop channels=4 {PLACES} dst=sbuf[0:0x0]:fp32:4",
-            Bin(*BACK_PROP, "FP32,BF16->FP32", "SBUF,PSUM->SBUF", "in place,apart"),
+            Bin(*BACK_PROP, "32,16->32", "SBUF,PSUM->SBUF", "in place,apart"),
         ),
         (
             f"back_prop channels=4 {PLACES} dst=sbuf[0:0x4]:fp32:4",
-            Bin(*BACK_PROP, "FP32,BF16->FP32", "SBUF,PSUM->SBUF", "feeds,apart"),
+            Bin(*BACK_PROP, "32,16->32", "SBUF,PSUM->SBUF", "feeds,apart"),
         ),
         (
             f"back_prop channels=4 {PLACES} dst=psum[0:0x4]:fp32:4",
-            Bin(*BACK_PROP, "FP32,BF16->FP32", "SBUF,PSUM->PSUM", "apart,feeds"),
+            Bin(*BACK_PROP, "32,16->32", "SBUF,PSUM->PSUM", "apart,feeds"),
         ),
         (
             "back_prop channels=4 src0=sbuf[0:0x0]:fp32:4 src1=sbuf[0:0x8]:fp32:4"
             " dst=sbuf[0:0x4]:fp32:4",
-            Bin(*BACK_PROP, "FP32,FP32->FP32", "SBUF,SBUF->SBUF", "feeds,overlaps"),
+            Bin(*BACK_PROP, "32,32->32", "SBUF,SBUF->SBUF", "feeds,overlaps"),
+        ),
+        (
+            f"tensor_tensor channels=4 op=is_gt {PLACES} dst=sbuf[0:0x0]:fp8_exp3:4",
+            Bin("TENSOR_TENSOR_ARITH_OP", "NONE", "32,16->8", "SBUF,PSUM->SBUF", "overlaps,apart"),
+        ),
+        (
+            f"tensor_tensor channels=4 op=re_lu {PLACES} dst=sbuf[0:0x0]:fp8_exp3:4",
+            Bin("TENSOR_TENSOR_ARITH_OP", "OPERATOR"),
+        ),
+        (
+            "tensor_tensor_add_bf16 channels=4 src0=sbuf[0:0x0]:bf16:4 src1=sbuf[0:0x8]:bf16:4"
+            " dst=sbuf[0:0x8]:bf16:4",
+            Bin("TENSOR_TENSOR_ADD_BF16", "OPCODE"),  # sunda's only
         ),
         (
             f"back_prop channels=0 {PLACES} dst=sbuf[0:0x4]:fp32:4",

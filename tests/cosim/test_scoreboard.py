@@ -18,7 +18,7 @@ reference = partial(golden, config=CONFIG)
 
 @pytest.fixture
 def programs():
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(9)
     geometry = Geometry(sbuf_bytes=1024, psum_bytes=512)
     memories = random_memories(rng, geometry, special=0.0)
     generator = ProgramGenerator(rng, geometry, memories.registers)

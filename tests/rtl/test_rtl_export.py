@@ -51,11 +51,16 @@ def test_verilator_lints_without_a_warning(exported):
     lint(exported)
 
 
-def test_verilator_lints_another_memory_map_without_a_warning(tmp_path):
-    config = EngineConfig(lanes=1, generation=Generation.MAVERICK, sbuf_bytes=1 << 20)
+@pytest.mark.parametrize(
+    ("generation", "sbuf_bytes"),
+    [(Generation.MAVERICK, 1 << 20), (Generation.SUNDA, 1 << 16)],
+    ids=["another memory map", "pairs of elements"],
+)
+def test_verilator_lints_another_generation_without_a_warning(tmp_path, generation, sbuf_bytes):
+    config = EngineConfig(lanes=1, generation=generation, sbuf_bytes=sbuf_bytes)
     verilog = tmp_path / "dve_engine.v"
     verilog.write_text(export_verilog(config))
-    assert "// generation = maverick\n" in verilog.read_text()
+    assert f"// generation = {generation.value}\n" in verilog.read_text()
     lint(verilog)
 
 

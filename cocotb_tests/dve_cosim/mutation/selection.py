@@ -22,6 +22,7 @@ from dve_cosim.errors import CosimError
 from dve_cosim.fuzz_batch import LONG_EVERY, PROGRAMS, make_batch
 from dve_cosim.neighbours import neighbours
 from dve_cosim.numeric_corners import numeric_corners
+from dve_cosim.operator_corners import operator_corners
 from dve_cosim.scoreboard import Outcome, golden
 from dve_cosim.state import ArchState
 from dve_cosim.walk_corners import walk_corners
@@ -140,10 +141,11 @@ class Selection:
                 _MOST_CYCLES,
             ),
             EngineRun(
-                ("corners", "walks", "vectors", "more fuzz"),
+                ("corners", "operators", "walks", "vectors", "more fuzz"),
                 tuple(
                     chain(
                         _steps("corners", numeric_corners(1, CONFIG)),
+                        _steps("operators", operator_corners(1, CONFIG)),
                         _steps("walks", walk_corners(1, CONFIG)),
                         _steps("vectors", _stored(root / "tests")),
                         *(_parts("more fuzz", _batch(number), (PROGRAMS,)) for number in (2, 5)),
