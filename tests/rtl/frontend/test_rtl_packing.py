@@ -108,7 +108,7 @@ def test_reasons(opcode):
     assert not wrong
 
 
-@pytest.mark.parametrize("generation", set(Generation) - {Generation.SUNDA})
+@pytest.mark.parametrize("generation", [g for g in Generation if g is not Generation.SUNDA])
 def test_others_do_not_know_them(generation):
     records = [record(opcode) for opcode in BF16_OPERATORS]
     found = validate(records, config=whole(generation)).operations
