@@ -31,7 +31,7 @@ def operands(**changes):
         ({"x": np.zeros((4, 3, 2), complex)}, "x must hold real numbers, got dtype complex128"),
         ({"dy": np.full((4, 3, 2), "1")}, "dy must hold real numbers"),
         ({"mean": np.zeros(4)}, r"mean must have shape \(3,\), got \(4,\)"),
-        ({"gamma": np.ones((3, 1))}, r"gamma must have shape \(3,\), got \(3, 1\)"),
+        ({"gamma": np.ones((1, 3))}, r"gamma must have shape \(3,\), got \(1, 3\)"),
         ({"mean": [0, np.nan, 0]}, "mean must be finite in binary32, got nan in channel 1"),
         ({"gamma": [1, 1, np.inf]}, "gamma must be finite in binary32, got inf in channel 2"),
         ({"gamma": [1, 1, 1e39]}, r"gamma must be finite in binary32, got 1e\+39"),
@@ -60,6 +60,20 @@ def operands(**changes):
 def test_bad_operands(changes, message):
     with pytest.raises(ValueError, match=message):
         Layer.from_arrays(**operands(**changes))
+
+
+def test_parameters_may_be_columns():
+    given = operands(var=np.ones(3), eps=0, fuse_relu=True, beta=[1, 2, 3], mean=[4, 5, 6])
+    columns = {
+        name: np.reshape(given[name], (3, 1))
+        for name in ("mean", "gamma", "inv_std", "var", "beta")
+    }
+    flat, tall = Layer.from_arrays(**given), Layer.from_arrays(**given | columns)
+    for name in ("mean", "gamma", "inv_std"):
+        np.testing.assert_array_equal(getattr(tall, name), getattr(flat, name))
+    np.testing.assert_array_equal(tall.relu.beta, flat.relu.beta)
+    with pytest.raises(ValueError, match="mean must be finite in binary32, got nan in channel 1"):
+        Layer.from_arrays(**given | {"mean": [[0], [np.nan], [0]]})
 
 
 def test_inv_std_wins_where_all_three_agree():
