@@ -42,35 +42,38 @@ def recorded():
     return engine
 
 
+def traffic_of(result):
+    assert result.traffic is not None
+    return result.traffic
+
+
 @pytest.mark.parametrize("share", [0, 0.25, 0.6])
 def test_no_bit_depends_on_when_the_host_works(share):
     golden = recorded()
     result = run_steps(golden.steps, config=CONFIG, seed=3, gaps=share, stalls=share)
     assert not result.reason.any()
     assert differences(result.state, golden.machine, limit=4) == []
-    for got, expected in zip(result.traffic.results, golden.results, strict=True):
+    for got, expected in zip(traffic_of(result).results, golden.results, strict=True):
         for one, other in zip(got, expected, strict=True):
             np.testing.assert_array_equal(one, other)
 
 
 def test_tiles_are_placed_while_the_one_before_executes():
     golden = recorded()
-    traffic = run_steps(golden.steps, config=CONFIG).traffic
+    traffic = traffic_of(run_steps(golden.steps, config=CONFIG))
     accumulating = range(1, sum(step.program[0] == 0x94 for step in golden.steps))
     placed = traffic.writes[accumulating]
     whole = np.diff(placed).ravel()
     assert whole.min() > 50
     # GradAccum stores nothing until its end, so that the write port is the host's.
     for span, clocks in zip(placed, whole, strict=True):
-        assert traffic.hidden(span) > 0.9 * clocks
-    assert traffic.cycles.hidden > 0.25 * traffic.cycles.transfer
-    busy = np.diff(traffic.executed).sum()
-    assert traffic.cycles.total < busy + traffic.cycles.transfer - traffic.cycles.hidden + 100
+        assert traffic.executing(span) > 0.9 * clocks
+    assert traffic.cycles.hidden > 0.8 * whole.sum()
 
 
 def test_a_step_waits_for_its_operands():
     """The engine would be faster than a host that is held back."""
-    traffic = run_steps(recorded().steps, config=CONFIG, seed=4, gaps=0.9).traffic
+    traffic = traffic_of(run_steps(recorded().steps, config=CONFIG, seed=4, gaps=0.9))
     for number in (0, 1, 2):  # each begins with the instruction of its number
         assert traffic.executed[number, 0] >= traffic.writes[number, 1]
     assert traffic.executed[1, 0] > traffic.executed[0, 1] + 50

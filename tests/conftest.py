@@ -39,7 +39,7 @@ def golden_runner() -> Callable[..., Any]:
             np.array([completion.reason for completion in completions], np.uint8),
             cycles,
             Timing(build=0.0, simulate=0.0, python=0.0, dump=0.0, cycles=10 * len(completions)),
-            HostTraffic(nothing, nothing, execution_spans(np.cumsum(cycles), cycles), results),
+            HostTraffic(nothing, nothing, execution_spans(np.cumsum(cycles), cycles), 0, results),
         )
 
     return run

@@ -488,7 +488,7 @@ def _read_batch(
             dump=float(result["dump_seconds"]),
             cycles=int(result["simulated_cycles"]),
         )
-        traffic = _traffic(result, transfers) if transfers else None
+        traffic = _traffic(result, transfers, config.lanes) if transfers else None
     shutil.rmtree(batch)
     opcode, reason, cycles, _ = completions.T
     return RunResult(
@@ -496,12 +496,15 @@ def _read_batch(
     )
 
 
-def _traffic(found: Mapping[str, NDArray], transfers: Sequence[Transfers]) -> HostTraffic:
+def _traffic(
+    found: Mapping[str, NDArray], transfers: Sequence[Transfers], lanes: int
+) -> HostTraffic:
     _, _, cycles, completed = found["completions"].T
     return HostTraffic(
         found["writes"],
         found["reads"],
         execution_spans(completed, cycles),
+        sum(each.clocks(lanes) for each in transfers),
         [
             [found[f"result_{step}_{at}"] for at in range(len(each.results))]
             for step, each in enumerate(transfers)

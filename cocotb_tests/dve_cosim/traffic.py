@@ -13,9 +13,10 @@ class HostCycles(NamedTuple):
     Parameters
     ----------
     transfer : int
-        In which a request of the host is served or waits for its turn.
+        That the host port needs for its words if nothing is in their way.
     hidden : int
-        The part of them in which an instruction executes.
+        Of transfers beside instructions: what the total is shorter than one after the other. With
+        pauses on the streams, at least that.
     total : int
         From the first transfer or instruction to the last.
     """
@@ -40,6 +41,8 @@ class HostTraffic:
         last.
     executed : int64 [instructions, 2]
         The same of every instruction.
+    clocks : int
+        That the transfers need if nothing is in their way.
     results : list of list of uint8 [partitions, bytes]
         What was read after each step.
     """
@@ -47,19 +50,17 @@ class HostTraffic:
     writes: NDArray[np.int64]
     reads: NDArray[np.int64]
     executed: NDArray[np.int64]
+    clocks: int
     results: list[list[NDArray[np.uint8]]]
 
     @property
     def cycles(self) -> HostCycles:
-        transfers = np.concatenate([self.writes, self.reads])
-        every = np.concatenate([transfers, self.executed])
-        return HostCycles(
-            transfer=int(np.diff(transfers).sum()),
-            hidden=sum(self.hidden(span) for span in transfers),
-            total=int(every[:, 1].max() - every[:, 0].min()) if len(every) else 0,
-        )
+        every = np.concatenate([self.writes, self.reads, self.executed])
+        total = int(every[:, 1].max() - every[:, 0].min())
+        apart = self.clocks + int(np.diff(self.executed).sum())
+        return HostCycles(transfer=self.clocks, hidden=max(0, apart - total), total=total)
 
-    def hidden(self, span: NDArray[np.int64]) -> int:
+    def executing(self, span: NDArray[np.int64]) -> int:
         """Clocks of a span in which an instruction executes."""
         shared = np.minimum(self.executed[:, 1], span[1]) - np.maximum(self.executed[:, 0], span[0])
         return int(np.maximum(shared, 0).sum())

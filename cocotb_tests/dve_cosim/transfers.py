@@ -31,6 +31,11 @@ class Transfers:
         """Those of a step."""
         return cls(step.images, step.results)
 
+    def clocks(self, lanes: int) -> int:
+        """Of the host port, at one written word per clock and one read in two."""
+        written = sum(len(list(image_words(image, lanes))) for image in self.images)
+        return written + 2 * sum(len(extent_places(each, lanes)) for each in self.results)
+
     def save(self, path: Path) -> None:
         """Write a file."""
         np.savez(
@@ -40,6 +45,7 @@ class Transfers:
                 [(each.partitions, each.span.start, each.span.stop) for each in self.results],
                 np.int64,
             ).reshape(-1, 3),
+            allow_pickle=False,
             **{f"image_{at}": image.data for at, image in enumerate(self.images)},
         )
 

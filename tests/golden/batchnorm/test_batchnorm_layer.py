@@ -1,5 +1,7 @@
 """Operands that do not describe a layer are refused with a reason."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from dve_golden.batchnorm.layer import Layer, batch_major, channel_major
@@ -63,17 +65,17 @@ def test_bad_operands(changes, message):
 
 
 def test_parameters_may_be_columns():
-    given = operands(var=np.ones(3), eps=0, fuse_relu=True, beta=[1, 2, 3], mean=[4, 5, 6])
-    columns = {
-        name: np.reshape(given[name], (3, 1))
-        for name in ("mean", "gamma", "inv_std", "var", "beta")
-    }
-    flat, tall = Layer.from_arrays(**given), Layer.from_arrays(**given | columns)
-    for name in ("mean", "gamma", "inv_std"):
-        np.testing.assert_array_equal(getattr(tall, name), getattr(flat, name))
-    np.testing.assert_array_equal(tall.relu.beta, flat.relu.beta)
+    given: dict[str, Any] = operands(
+        var=np.ones(3), eps=0, fuse_relu=True, beta=[1, 2, 3], mean=[4, 5, 6]
+    )
+    columns = ("mean", "gamma", "inv_std", "var", "beta")
+    tall = given | {name: np.reshape(given[name], (3, 1)) for name in columns}
+    flat = Layer.from_arrays(**given).arguments()
+    for name, values in Layer.from_arrays(**tall).arguments().items():
+        np.testing.assert_array_equal(values, flat[name])
+    tall["mean"] = np.array([[0], [np.nan], [0]])
     with pytest.raises(ValueError, match="mean must be finite in binary32, got nan in channel 1"):
-        Layer.from_arrays(**given | {"mean": [[0], [np.nan], [0]]})
+        Layer.from_arrays(**tall)
 
 
 def test_inv_std_wins_where_all_three_agree():
