@@ -249,7 +249,7 @@ def test_steps_that_meet_in_memory_are_refused():
     ):
         with pytest.raises(OverlapError, match=message):
             require_apart([uses, earlier, places])
-    with pytest.raises(OverlapError, match="step 1 writes bytes 17 to 17 .* results of step 0"):
+    with pytest.raises(OverlapError, match=r"step 1 writes bytes 17 to 17 .* results of step 0"):
         require_apart([reads, writes])
 
 
