@@ -69,7 +69,8 @@ def test_parameters_may_be_columns():
         var=np.ones(3), eps=0, fuse_relu=True, beta=[1, 2, 3], mean=[4, 5, 6]
     )
     columns = ("mean", "gamma", "inv_std", "var", "beta")
-    tall = given | {name: np.reshape(given[name], (3, 1)) for name in columns}
+    tall: dict[str, Any] = dict(given)
+    tall.update((name, np.reshape(given[name], (3, 1))) for name in columns)
     flat = Layer.from_arrays(**given).arguments()
     for name, values in Layer.from_arrays(**tall).arguments().items():
         np.testing.assert_array_equal(values, flat[name])
