@@ -34,6 +34,7 @@ def workload(shape, *, dtype="fp32", relu=None):
         (RESIDENT, "mask", "fp32", {"seed": 5}),
         (STREAMED, None, "bf16", {}),
         (STREAMED, "beta", "fp32", {}),
+        (STREAMED, "mask", "bf16", {"seed": 7}),
         (PADDED, "mask", "bf16", {}),
         (PADDED, "beta", "fp16", {"seed": 6}),
     ],

@@ -12,11 +12,11 @@ from dve_golden.machine import Completion
 from dve_rtl.config import PRESETS, EngineConfig
 from numpy.typing import NDArray
 
-from dve_cosim.session import RunResult, run_program
+from dve_cosim.session import RunResult, run_steps
 from dve_cosim.state import ArchState
 
 Runner = Callable[..., RunResult]
-"""What `dve_cosim.session.run_program` is; tests put a golden machine in its place."""
+"""What `dve_cosim.session.run_steps` is; tests put a golden machine in its place."""
 
 
 class RtlEngine:
@@ -27,7 +27,7 @@ class RtlEngine:
     config : EngineConfig
         Which engine.
     run : callable
-        Executes a program.
+        Executes steps.
 
     Members
     -------
@@ -35,7 +35,7 @@ class RtlEngine:
         The state after the last step.
     """
 
-    def __init__(self, config: EngineConfig, *, run: Runner = run_program) -> None:
+    def __init__(self, config: EngineConfig, *, run: Runner = run_steps) -> None:
         self.state = ArchState.reset(config)
         self._config = config
         self._run = run
@@ -58,9 +58,7 @@ class RtlEngine:
         CosimError
             If the simulator cannot be built or fails.
         """
-        for image in step.images:
-            image.place(self.state.sbuf)
-        result = self._run(step.program, state=self.state, config=self._config)
+        result = self._run([step], state=self.state, config=self._config)
         require_executed(completions(result))
         self.state = result.state
         return self.state.sbuf

@@ -1,7 +1,7 @@
 """The cocotb side of a run: executes a `Job` inside the simulator."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,20 @@ from dve_cosim.job import (
     pending_batches,
     program_file,
     state_folder,
+    transfers_file,
 )
+from dve_cosim.side_by_side import LoadedStep, SideBySide
 from dve_cosim.state import SHAPES
+from dve_cosim.transfers import Transfers
 from dve_cosim.watchdog import HOST_CYCLES, cycle_budget
 from dve_cosim.wrapper import IMAGES
 
 PERIOD = 10
 """Simulator steps, nanoseconds, of a clock cycle; even."""
+
+
+_CYCLES_PER_BYTE = 64
+"""Above what the host port takes for a byte, with back-pressure and one lane."""
 
 
 class PythonTime:
@@ -152,10 +159,52 @@ class Session:
 
     async def execute(self, index: int) -> None:
         """Run one program and write what it leaves behind."""
-        program = (self._folder / program_file(index)).read_bytes()
-        completions = np.zeros((len(program) // RECORD_BYTES, 3), np.uint32)
-        python, start, first_step = self._python.seconds, time.perf_counter(), get_sim_time("step")
-        cocotb.start_soon(self._records.send(program))
+        program = self._program(index)
+
+        async def work() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+            cocotb.start_soon(self._records.send(program))
+            return await self._complete(program), {}
+
+        await self._measured(index, work())
+
+    async def execute_steps(self, count: int) -> None:
+        """Run all programs with the transfers of the host beside them, as one batch."""
+        steps = [
+            LoadedStep(self._program(k), Transfers.load(self._folder / transfers_file(k)))
+            for k in range(count)
+        ]
+        both = SideBySide(
+            self._host,
+            self._records,
+            self._config.lanes,
+            complete=self._complete,
+            now=self._clock,
+        )
+
+        async def within(work: Awaitable[None], what: str, number: int) -> None:
+            # An instruction may keep the host out for as long as it lasts.
+            neighbours = steps[max(number - 1, 0) : number + 2]
+            beside = sum(self._budget(step.program) for step in neighbours)
+            transfers = steps[number].transfers
+            size = sum(image.data.size for image in transfers.images)
+            size += sum(extent.partitions * len(extent.span) for extent in transfers.results)
+            await self._soon(work, f"{what} of step {number}", beside + _CYCLES_PER_BYTE * size)
+
+        await self._measured(0, both.run(steps, within))
+
+    def _program(self, index: int) -> bytes:
+        return (self._folder / program_file(index)).read_bytes()
+
+    def _budget(self, program: bytes) -> int:
+        starts = range(0, len(program), RECORD_BYTES)
+        return sum(cycle_budget(program[at : at + RECORD_BYTES], self._config) for at in starts)
+
+    def _clock(self) -> int:
+        return get_sim_time("step") // PERIOD
+
+    async def _complete(self, program: bytes) -> np.ndarray:
+        """Opcode, reason, cycles and clock of every completion of a program that is offered."""
+        completions = np.zeros((len(program) // RECORD_BYTES, 4), np.uint32)
         watchdog = cocotb.start_soon(self._watch(program, self._sequence))
         for row in completions:
             completion = await self._completions.receive()
@@ -163,31 +212,40 @@ class Session:
                 raise self._failure(
                     f"completion {completion.sequence} came where {self._sequence} was due"
                 )
-            row[:] = completion.opcode, completion.reason, completion.cycles
+            row[:] = completion.opcode, completion.reason, completion.cycles, self._clock()
             self._sequence += 1
             self._counter.value = self._sequence
         watchdog.cancel()
+        return completions
+
+    async def _measured(
+        self, index: int, work: Coroutine[Any, Any, tuple[np.ndarray, dict[str, np.ndarray]]]
+    ) -> None:
+        """Await completions and what else the work found; write both as a batch."""
+        python, start, first = self._python.seconds, time.perf_counter(), self._clock()
+        completions, found = await work
         await self._soon(self._idle(), "return to idle")
         simulated = time.perf_counter()
         # Python time of the wake-up that we are in is counted at its end: at most one is missed.
         seconds = {
             "simulate_seconds": simulated - start,
             "python_seconds": self._python.seconds - python,
-            "simulated_cycles": (get_sim_time("step") - first_step) // PERIOD,
+            "simulated_cycles": self._clock() - first,
         }
-        saving = self._save(index, completions, start=simulated, **seconds)
+        saving = self._save(index, completions, start=simulated, **seconds, **found)
         await self._soon(saving, "reading of the state")
 
     async def _idle(self) -> None:
         while not self._dut.idle.value:
             await RisingEdge(self._dut.idle)
 
-    async def _soon(self, work: Awaitable[None], what: str) -> None:
+    async def _soon(self, work: Awaitable[None], what: str, more: int = 0) -> None:
         """Fail if the work takes longer than any engine that answers needs for it."""
+        cycles = HOST_CYCLES + more
         try:
-            await with_timeout(work, HOST_CYCLES * PERIOD, "step")
+            await with_timeout(work, cycles * PERIOD, "step")
         except SimTimeoutError:
-            raise self._failure(f"{what} did not end within {HOST_CYCLES} cycles") from None
+            raise self._failure(f"{what} did not end within {cycles} cycles") from None
 
     async def _save(
         self, index: int, completions: np.ndarray, *, start: float, **figures: Any
@@ -259,6 +317,10 @@ async def run_job(dut: Any) -> None:
     job = Job.load(folder)
     session = Session(dut, job, folder)
     await session.start()
+    if job.side_by_side:
+        await session.load(0)
+        await session.execute_steps(job.programs)
+        return
     for index in range(job.programs):
         while pending_batches(folder) >= MAX_PENDING:
             time.sleep(0.01)

@@ -3,7 +3,8 @@
 The parent writes ``job.json``, ``program_<k>.bin`` and, for a program that does not go on from the
 state before it, a ``state_<k>`` directory with ``state.npz`` and the memory images. The simulator
 writes one ``batch_<k>`` directory after each program, complete when it appears, and counts
-completions in ``progress``.
+completions in ``progress``. If programs are steps, ``transfers_<k>.npz`` holds what the host moves
+around each, and there is one batch for all of them.
 """
 
 import json
@@ -45,6 +46,8 @@ class Job:
         Share of transfers that are held back, on streams into and out of the engine.
     most_cycles : int
         No instruction may take longer, whatever its counts; 0 for no such limit.
+    side_by_side : bool
+        Whether the programs are steps, with transfers of the host beside them.
     """
 
     config: EngineConfig
@@ -53,6 +56,12 @@ class Job:
     gaps: float
     stalls: float
     most_cycles: int = 0
+    side_by_side: bool = False
+
+    @property
+    def batches(self) -> int:
+        """How many the simulator writes."""
+        return 1 if self.side_by_side else self.programs
 
     def save(self, folder: Path) -> None:
         """Write ``job.json``."""
@@ -71,6 +80,11 @@ class Job:
 def program_file(index: int) -> str:
     """Name of a program's file."""
     return f"program_{index}.bin"
+
+
+def transfers_file(index: int) -> str:
+    """Name of the file that says what the host moves around a program."""
+    return f"transfers_{index}.npz"
 
 
 def state_folder(index: int) -> str:

@@ -1,12 +1,14 @@
 """The main job: one batch-norm backward pass on golden and on RTL, compared bit by bit.
 
-The golden machine goes first: what it was given is recorded and handed to the RTL unchanged. Whole
-states are compared after every batch.
+The golden machine goes first: what it was given is recorded and handed to the RTL unchanged. The
+steps of a program without host arithmetic are one run, in which the host port places operands and
+reads results while the engine executes. Where the host computes between steps, there are several
+runs. What the host reads is compared, and the whole state after every run.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from dve_golden.batchnorm.on_host import host_backward
 from dve_golden.batchnorm.step import Step, merge
 from dve_golden.isa.enums import RECORD_BYTES, Dtype, Reason
 from dve_golden.isa.text import disassemble, split_records
-from dve_golden.machine import Machine
+from dve_golden.machine import Completion, Machine
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
@@ -27,8 +29,9 @@ from dve_cosim.compare import differences, differing_bits
 from dve_cosim.main_result import Executed, GradientErrors, MainResult, Workload
 from dve_cosim.progress import Progress, silent
 from dve_cosim.reference import machine_of
-from dve_cosim.session import RunResult, run_program
+from dve_cosim.session import RunResult, run_steps
 from dve_cosim.state import ArchState
+from dve_cosim.traffic import HostCycles
 
 GAPS = 0.25
 """Share of stream transfers that wait, where a seed asks for it."""
@@ -65,7 +68,7 @@ def run_main_job(
     seed: int = 0,
     waves: Path | None = None,
     progress: Progress = silent,
-    run: Runner = run_program,
+    run: Runner = run_steps,
 ) -> MainResult:
     """Run the backward pass of a layer on both sides and compare.
 
@@ -80,16 +83,18 @@ def run_main_job(
     seed : int
         If not 0, a quarter of the transfers on every stream are delayed, by pauses of this seed.
     waves : Path, optional
-        Trace file. Where the operands need several batches, each has one: ``name.<k>.vcd``.
+        Trace file. Where there are several runs, each has one: ``name.<k>.vcd``.
     progress : callable
         Told of steps ``golden``, ``export``, ``build`` and ``simulate``.
     run : callable
-        Executes a program on the RTL.
+        Executes steps on the RTL.
 
     Raises
     ------
     ValueError
         If a partition of ``config`` holds no tile, or a rectifier is to be on the host.
+    OverlapError
+        If the host cannot place or read operands of a step beside the execution of another.
     CosimError
         If the simulator cannot be built or fails.
     """
@@ -105,38 +110,37 @@ def run_main_job(
         framework = workload.framework
         framework_errors = {} if framework is None else _errors(layer, framework, exact)
 
-    batches = list(merge(recorder.steps))
+    runs = [recorder.steps] if on_engine else [[step] for step in merge(recorder.steps)]
     machine = machine_of(config)
-    total = sum(len(batch.program) for batch in batches) // RECORD_BYTES
+    total = sum(len(step.program) for step in recorder.steps) // RECORD_BYTES
     instructions: list[Executed] = []
-    bits, shown = 0, []
-    for index, batch in enumerate(batches):
-        for image in batch.images:
-            image.place(machine.sbuf)
+    bits, shown, host = 0, [], HostCycles(0, 0, 0)
+    for index, steps in enumerate(runs):
         done = len(instructions)
         start = time.perf_counter()
         result = run(
-            batch.program,
+            steps,
             config=config,
             state=ArchState.copy_of(machine),
             seed=seed,
             gaps=GAPS if seed else 0.0,
             stalls=GAPS if seed else 0.0,
-            waves=_waves_file(waves, index, len(batches)),
+            waves=_waves_file(waves, index, len(runs)),
             progress=lambda step, at, of, done=done: (
                 progress(step, done + at, total) if step == "simulate" else progress(step, at, of)
             ),
         )
         clock.add_run(time.perf_counter() - start, result)
         with clock.step("compare"):
-            different, lines = _compare(batch.program, machine, result, index)
+            different, lines = _compare(steps, machine, result, index)
         bits += different
         shown += lines[: SHOWN_DIFFERENCES - len(shown)]
+        assert result.traffic is not None
+        host += result.traffic.cycles
+        records = split_records(b"".join(step.program for step in steps))
         instructions += [
             Executed(index, record, int(reason), int(cycles))
-            for record, reason, cycles in zip(
-                split_records(batch.program), result.reason, result.cycles, strict=True
-            )
+            for record, reason, cycles in zip(records, result.reason, result.cycles, strict=True)
         ]
     return MainResult(
         workload=workload,
@@ -149,7 +153,8 @@ def run_main_job(
         framework_errors=framework_errors,
         instructions=instructions,
         assembly=assembly,
-        elements=sum(batch.elements for batch in batches),
+        host=host,
+        elements=sum(step.elements for step in recorder.steps),
         differing_bits=bits,
         first_differences=shown,
         seconds=clock.seconds,
@@ -207,11 +212,25 @@ def _errors(layer: Layer, got: Gradients, exact: Gradients) -> dict[str, Gradien
 
 
 def _compare(
-    program: bytes, machine: Machine, result: RunResult, batch: int
+    steps: Sequence[Step], machine: Machine, result: RunResult, batch: int
 ) -> tuple[int, list[str]]:
-    """Run ``program`` on golden as well: differing bits, and lines that name the first few."""
-    expected = machine.run(program)
+    """Run ``steps`` on golden as well: differing bits, and lines that name the first few."""
+    expected: list[Completion] = []
     bits, lines = 0, []
+    assert result.traffic is not None
+    for number, (step, results) in enumerate(zip(steps, result.traffic.results, strict=True)):
+        for image in step.images:
+            image.place(machine.sbuf)
+        expected += machine.run(step.program)
+        for extent, got in zip(step.results, results, strict=True):
+            wrong = int(np.bitwise_count(got ^ extent.of(machine.sbuf)).sum())
+            if wrong:
+                bits += wrong
+                span = extent.span
+                lines.append(
+                    f"step {number}: {wrong} bits differ in what the host read of bytes "
+                    f"{span.start} to {span.stop - 1} of partitions 0 to {extent.partitions - 1}"
+                )
     for at, completion in enumerate(expected):
         got = int(result.opcode[at]), int(result.reason[at])
         wanted = completion.opcode, int(completion.reason)

@@ -11,6 +11,7 @@ from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
 from dve_cosim.schedule import utilisation
+from dve_cosim.traffic import HostCycles
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +125,13 @@ class MainResult:
         In order.
     assembly : str
         Their text.
+    host : HostCycles
+        Transfers of the host, and how far they are hidden.
     elements : int
         Elements through the datapath: channels times count of each GradAccum and BackProp.
     differing_bits : int
-        Between the two whole states and completion lists, added over the batches; each batch
-        starts from equal states.
+        Between the two whole states, completion lists and results that the host read, added over
+        the runs; each run starts from equal states.
     first_differences : list of str
         The first few, one line each.
     seconds : dict
@@ -145,6 +148,7 @@ class MainResult:
     framework_errors: dict[str, GradientErrors]
     instructions: list[Executed]
     assembly: str
+    host: HostCycles
     elements: int
     differing_bits: int
     first_differences: list[str]

@@ -41,6 +41,7 @@ def as_json(result: MainResult, revision: str | None = None) -> bytes:
         "instructions": len(result.instructions),
         "cycles": result.cycles,
         "bound_cycles": result.bound_cycles,
+        "host_cycles": result.host._asdict(),
         "utilisation": {track: round(share, 4) for track, share in result.utilisation.items()},
         "mix": [share._asdict() for share in result.mix],
         "elements": result.elements,

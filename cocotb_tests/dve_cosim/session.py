@@ -13,6 +13,7 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from cocotb_tools.check_results import get_results
+from dve_golden.batchnorm.step import Step, require_apart
 from dve_golden.isa.enums import RECORD_BYTES
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
@@ -31,11 +32,14 @@ from dve_cosim.job import (
     batch_folder,
     program_file,
     state_folder,
+    transfers_file,
 )
 from dve_cosim.process import Child
 from dve_cosim.progress import Progress, silent
 from dve_cosim.state import ArchState, read_image, write_image
 from dve_cosim.toolchain import verilator_environment
+from dve_cosim.traffic import HostTraffic, execution_spans
+from dve_cosim.transfers import Transfers
 from dve_cosim.wrapper import IMAGES, SIM_TOP
 
 BENCH = "dve_cosim.bench"
@@ -81,6 +85,8 @@ class RunResult:
         Clock cycles of each completion.
     timing : Timing
         Wall times.
+    traffic : HostTraffic, optional
+        What the host did meanwhile, if the programs were steps.
     """
 
     state: ArchState
@@ -88,6 +94,7 @@ class RunResult:
     reason: NDArray[np.uint8]
     cycles: NDArray[np.uint32]
     timing: Timing
+    traffic: HostTraffic | None = None
 
 
 def run_program(
@@ -174,11 +181,7 @@ def run_batches(
     CosimError
         If building fails, or if the simulator crashes, hangs or takes too long.
     """
-    for program in programs:
-        if len(program) % RECORD_BYTES:
-            raise ValueError(
-                f"a program is a multiple of {RECORD_BYTES} bytes long, got {len(program)}"
-            )
+    _require_records(programs)
     start = time.perf_counter()
     if simulator is None:
         simulator = build(config, waves=waves_format(waves), progress=progress)
@@ -193,6 +196,62 @@ def run_batches(
         progress=progress,
         build_seconds=time.perf_counter() - start,
     )
+
+
+def run_steps(
+    steps: Sequence[Step],
+    *,
+    config: EngineConfig,
+    state: ArchState | None = None,
+    seed: int = 0,
+    gaps: float = 0.0,
+    stalls: float = 0.0,
+    waves: Path | None = None,
+    progress: Progress = silent,
+) -> RunResult:
+    """Run steps in one simulator, the host's transfers beside the engine.
+
+    While a program executes, the host port reads the results of the step before it and then places
+    the images of the step after it.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        At least one.
+
+    Other parameters and errors are those of `run_batches`; the result's ``traffic`` is set.
+
+    Raises
+    ------
+    OverlapError
+        If two steps cannot share the engine in this way; nothing has run then.
+    """
+    require_apart(steps)
+    programs = [step.program for step in steps]
+    _require_records(programs)
+    start = time.perf_counter()
+    simulator = build(config, waves=waves_format(waves), progress=progress)
+    batches = _run(
+        simulator,
+        Job(config, len(steps), seed, gaps, stalls, side_by_side=True),
+        programs,
+        {0: state or ArchState.reset(config)},
+        transfers=[Transfers.of(step) for step in steps],
+        trace=waves.absolute() if waves else None,
+        timeout=None,
+        progress=progress,
+        build_seconds=time.perf_counter() - start,
+    )
+    (result,) = batches
+    return result
+
+
+def _require_records(programs: Sequence[bytes]) -> None:
+    for program in programs:
+        if len(program) % RECORD_BYTES:
+            raise ValueError(
+                f"a program is a multiple of {RECORD_BYTES} bytes long, got {len(program)}"
+            )
 
 
 def waves_format(path: Path | None) -> Waves | None:
@@ -218,6 +277,7 @@ def _run(
     programs: Sequence[bytes],
     states: Mapping[int, ArchState],
     *,
+    transfers: Sequence[Transfers] = (),
     trace: Path | None,
     timeout: float | None,
     progress: Progress,
@@ -228,6 +288,8 @@ def _run(
     with temporary_folder() as folder:
         try:
             _write_inputs(folder, job, programs, states)
+            for index, each in enumerate(transfers):
+                each.save(folder / transfers_file(index))
         except OSError as error:
             raise CosimError(
                 f"cannot write {folder}: {error.strerror or error}; "
@@ -240,7 +302,7 @@ def _run(
         command += ["--trace", "--trace-file", str(trace)] if trace else []
         try:
             with Child(command, cwd=folder, environment=child_environment(), log=log) as child:
-                for index in range(job.programs):
+                for index in range(job.batches):
                     _await_batch(
                         child,
                         folder,
@@ -249,7 +311,8 @@ def _run(
                         timeout=timeout,
                         report=lambda: progress("simulate", counter.value, instructions),
                     )
-                    yield _read_batch(folder / batch_folder(index), job.config, build_seconds)
+                    batch = folder / batch_folder(index)
+                    yield _read_batch(batch, job.config, build_seconds, transfers)
                     build_seconds = 0.0
                 while child.wait() is None:
                     pass
@@ -399,7 +462,9 @@ def _check(folder: Path, log: Path) -> None:
     raise CosimError(f"{what}; see {log}")
 
 
-def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunResult:
+def _read_batch(
+    batch: Path, config: EngineConfig, build_seconds: float, transfers: Sequence[Transfers]
+) -> RunResult:
     memories = {
         name: read_image(batch / f"{name}.out", lanes=config.lanes, row_bytes=row_bytes)
         for name, row_bytes in _row_bytes(config).items()
@@ -423,6 +488,25 @@ def _read_batch(batch: Path, config: EngineConfig, build_seconds: float) -> RunR
             dump=float(result["dump_seconds"]),
             cycles=int(result["simulated_cycles"]),
         )
+        traffic = _traffic(result, transfers, config.lanes) if transfers else None
     shutil.rmtree(batch)
-    opcode, reason, cycles = completions.T
-    return RunResult(state, opcode.astype(np.uint8), reason.astype(np.uint8), cycles.copy(), timing)
+    opcode, reason, cycles, _ = completions.T
+    return RunResult(
+        state, opcode.astype(np.uint8), reason.astype(np.uint8), cycles.copy(), timing, traffic
+    )
+
+
+def _traffic(
+    found: Mapping[str, NDArray], transfers: Sequence[Transfers], lanes: int
+) -> HostTraffic:
+    _, _, cycles, completed = found["completions"].T
+    return HostTraffic(
+        found["writes"],
+        found["reads"],
+        execution_spans(completed, cycles),
+        sum(each.clocks(lanes) for each in transfers),
+        [
+            [found[f"result_{step}_{at}"] for at in range(len(each.results))]
+            for step, each in enumerate(transfers)
+        ],
+    )

@@ -41,6 +41,11 @@ def _comparison(result: MainResult) -> Table:
     table.add_row("elements per lane and cycle", f"{result.elements_per_lane_cycle:.4f}")
     table.add_row("share of two-pass bound", f"{result.bound_cycles / result.cycles:.4f}")
     table.add_row("share of fixed costs", f"{1 - result.utilisation[SLOTS]:.4f}")
+    host = result.host
+    table.add_row("host transfers, cycles", f"{host.transfer:,}")
+    table.add_row("  of which hidden", f"{host.hidden:,}")
+    table.add_row("cycles with transfers", f"{host.total:,}")
+    table.add_row("  share of two-pass bound", f"{result.bound_cycles / host.total:.4f}")
     colour = "bold red" if result.differing_bits else "bold green"
     table.add_row("differing bits", f"[{colour}]{result.differing_bits:,}[/]", end_section=True)
     for step, label in timed_steps(result):

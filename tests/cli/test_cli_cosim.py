@@ -143,8 +143,8 @@ def test_output_files(tmp_path, arrays):
 
 
 def test_a_differing_bit_is_exit_status_1(tmp_path, simulator, golden_runner):
-    def broken(program, **options):
-        result = golden_runner(program, **options)
+    def broken(steps, **options):
+        result = golden_runner(steps, **options)
         result.state.psum[5, 9] ^= 0x10
         return result
 
@@ -245,7 +245,7 @@ def test_a_full_disk_leaves_no_file_but_the_result_is_shown(tmp_path):
 
 
 def test_a_failing_simulator_is_exit_status_2(tmp_path, simulator):
-    def crash(program, **options):
+    def crash(steps, **options):
         raise CosimError("the simulator crashed; see log")
 
     simulator(crash)

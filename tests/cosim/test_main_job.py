@@ -80,15 +80,20 @@ def test_gradients_are_those_of_backward(workload, golden_runner):
 
 def test_buffers_that_take_turns_share_a_run(golden_runner):
     """Three tiles in two buffers: the third one needs the buffer of the first."""
-    result = run_main_job(two_tiles(), config=TIGHT, run=golden_runner)
-    runs = [[], [], []]
-    for done in result.instructions:
-        runs[done.batch].append(done.name)
-    assert runs == [
-        ["grad_accumulate2"] * 2,
-        ["tensor_tensor", "grad_accumulate2", *["tensor_tensor"] * 6, "param_load2", "back_prop"],
-        ["back_prop"] * 2,
+    runs = []
+
+    def run(steps, **options):
+        runs.append(len(steps))
+        return golden_runner(steps, **options)
+
+    result = run_main_job(two_tiles(), config=TIGHT, run=run)
+    assert runs == [3 + 1 + 3]
+    assert [done.name for done in result.instructions] == [
+        *["grad_accumulate2"] * 2,
+        *["tensor_tensor", "grad_accumulate2", *["tensor_tensor"] * 6, "param_load2"],
+        *["back_prop"] * 3,
     ]
+    assert {done.batch for done in result.instructions} == {0}
     assert result.differing_bits == 0
     assert result.elements == 2 * 24 * 3
 
@@ -109,8 +114,8 @@ def test_tiles_need_several_runs(golden_runner):
 def test_a_wrong_bit_is_counted_once_and_named(golden_runner):
     """The next batch starts from golden's state, whatever the RTL has left."""
 
-    def broken(program, **options):
-        result = golden_runner(program, **options)
+    def broken(steps, **options):
+        result = golden_runner(steps, **options)
         if not broken.called:
             broken.called = True
             result.state.sbuf[2, 200] ^= 0b101
@@ -126,8 +131,8 @@ def test_a_wrong_bit_is_counted_once_and_named(golden_runner):
 
 
 def test_a_wrong_completion_counts(workload, golden_runner):
-    def broken(program, **options):
-        result = golden_runner(program, **options)
+    def broken(steps, **options):
+        result = golden_runner(steps, **options)
         result.reason[1] = 5
         return result
 
@@ -136,13 +141,29 @@ def test_a_wrong_completion_counts(workload, golden_runner):
     assert "completion 1: got opcode 0x8e reason 5 (dtype)" in result.first_differences[0]
 
 
+def test_a_wrong_bit_that_the_host_read_counts(workload, golden_runner):
+    """The state is right: it may have been put right after the host had read it."""
+
+    def broken(steps, **options):
+        result = golden_runner(steps, **options)
+        result.traffic.results[2][0][1, 3] ^= 0b11
+        return result
+
+    result = run_main_job(workload, config=ROOMY, run=broken)
+    assert result.differing_bits == 2
+    assert result.first_differences == [
+        "batch 0: step 2: 2 bits differ in what the host read of bytes 152 to 231 "
+        "of partitions 0 to 2"
+    ]
+
+
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.0), (7, 0.25)])
 def test_seed_asks_for_pauses(workload, golden_runner, seed, share):
     seen = {}
 
-    def run(program, **options):
+    def run(steps, **options):
         seen.update(options)
-        return golden_runner(program, **options)
+        return golden_runner(steps, **options)
 
     run_main_job(workload, config=ROOMY, seed=seed, run=run)
     assert (seen["seed"], seen["gaps"], seen["stalls"]) == (seed, share, share)
@@ -151,9 +172,9 @@ def test_seed_asks_for_pauses(workload, golden_runner, seed, share):
 def test_each_run_has_its_own_waveform(workload, golden_runner):
     names = []
 
-    def run(program, **options):
+    def run(steps, **options):
         names.append(options["waves"])
-        return golden_runner(program, **options)
+        return golden_runner(steps, **options)
 
     run_main_job(workload, config=ROOMY, waves=Path("a/b.vcd"), run=run)
     run_main_job(two_tiles(), config=TIGHT, on_engine=False, waves=Path("a/b.fst"), run=run)

@@ -104,8 +104,8 @@ def test_utilisation_is_busy_clocks_over_all():
 def test_trace_of_a_main_job(golden_runner):
     x, dy = np.random.default_rng(3).normal(size=(2, 30, 9))
 
-    def slow(program, **options):
-        result = golden_runner(program, **options)
+    def slow(steps, **options):
+        result = golden_runner(steps, **options)
         result.cycles[:] = 200
         return result
 

@@ -33,6 +33,7 @@ from dve_cosim.clocks import (
     raw_tail,
     tensor_tensor_tail,
 )
+from dve_cosim.traffic import HostCycles
 from dve_golden.batchnorm import Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors, ulp_error
 from dve_golden.batchnorm.digits import digits_layer
@@ -344,6 +345,10 @@ def presets() -> str:
 
 DEFAULT_LAYER_CYCLES = (4161, 14, 12, 14, 16, 12, 31, 4131)
 """What `dve cosim` reported on `sim`: GradAccum2, five for coefficients, ParamLoad2, BackProp."""
+
+
+DEFAULT_LAYER_HOST = HostCycles(transfer=8226, hidden=26, total=16591)
+"""The transfers beside them, from the same report."""
 
 
 def cycles(config: EngineConfig, *, groups: int, elements: int) -> dict[str, int]:

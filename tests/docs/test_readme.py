@@ -5,14 +5,17 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import doc_tables
+import numpy as np
 import pytest
 from dve_cli.cosim_table import print_result
 from dve_cosim import main_job
 from dve_cosim.main_result import Workload
+from dve_cosim.traffic import HostTraffic, execution_spans
 from dve_golden.batchnorm import Gradients, Layer
 from dve_golden.batchnorm.digits import digits_layer
 from dve_golden.execute import HANDLERS
@@ -101,12 +104,18 @@ def lines(text):
 
 def test_the_printed_table_is_what_the_command_prints(golden_runner, monkeypatch, capsys):
     """The same job with the golden machine in the simulator's place, and the engine's cycles."""
-    counts = doc_tables.DEFAULT_LAYER_CYCLES
+    counts, host = doc_tables.DEFAULT_LAYER_CYCLES, doc_tables.DEFAULT_LAYER_HOST
 
     def runner(*args, **options):
         result = golden_runner(*args, **options)
         result.cycles[:] = counts
-        return result
+        ends = np.cumsum(counts)
+        whole = np.array([[0, host.total]])
+        executed = execution_spans(ends, result.cycles)
+        found = result.traffic.results
+        traffic = HostTraffic(whole, whole, executed, host.transfer, found)
+        assert traffic.cycles == host
+        return replace(result, traffic=traffic)
 
     arrays = digits_layer()
     given: dict[str, Any] = {name: arrays[name] for name in ("dy", "x", "mean", "gamma", "inv_std")}

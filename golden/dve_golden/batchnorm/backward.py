@@ -44,7 +44,8 @@ def backward(
         Gradient of the output, and input of the layer; rank 2 to 5, one shape. Rounded to
         binary32, then to ``dtype``.
     mean : array [C]
-        Batch mean as saved by the forward pass; it may be rounded.
+        Batch mean as saved by the forward pass; it may be rounded. What is [C] here may be given
+        as [C, 1] as well.
     gamma : array [C]
         Scale.
     inv_std : array [C], optional

@@ -23,7 +23,7 @@ from dve_golden.batchnorm.engine import Engine
 from dve_golden.batchnorm.layer import Gradients, Layer, batch_major, channel_major
 from dve_golden.batchnorm.layout import Image, tiles
 from dve_golden.batchnorm.partials import Partials
-from dve_golden.batchnorm.placement import place, read
+from dve_golden.batchnorm.placement import extent, place, read
 from dve_golden.batchnorm.plan import Plan
 from dve_golden.batchnorm.rectifier import Scratch, form_mask
 from dve_golden.batchnorm.step import Step
@@ -32,7 +32,7 @@ from dve_golden.fp32.reciprocal import reciprocal
 from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.memory.address import Region
 from dve_golden.program.builder import ProgramBuilder
-from dve_golden.program.tensor import Tensor
+from dve_golden.program.tensor import Tensor, View
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,10 @@ class EngineBackward:
         b.grad_accumulate(
             sums.on(tile.height), x, gradient, mean.on(tile.height), inv_std.on(tile.height)
         )
-        sbuf = self._execute(images, tile.size)
-        if self._layer.relu is not None and not self.plan.resident:
+        if self._layer.relu is None or self.plan.resident:
+            self._execute(images, tile.size)
+        else:
+            sbuf = self._execute(images, tile.size, gradient)
             self._gradient[tile.index] = read(sbuf, gradient)
 
     def _form_coefficients(self, group: _Group) -> None:
@@ -188,7 +190,7 @@ class EngineBackward:
         if group.partials is not None:
             group.partials.finish(columns[SUMS])
         form_coefficients(b, columns, mean_coupling=self._mean_coupling)
-        values = read(self._execute([], 0), columns)
+        values = read(self._execute([], 0, columns.view), columns)
         d_gamma = d_gamma_row(mean_coupling=self._mean_coupling)
         for column, channels in enumerate(group.channels):
             self._d_gamma[channels] = values[: _height(channels), d_gamma, column]
@@ -218,7 +220,7 @@ class EngineBackward:
             images.append(place(b, tile.of(buffer.gradient), self._gradient[tile.index]))
         gradient = tile.of(buffer.gradient)
         b.back_prop(gradient, tile.of(buffer.x), gradient)
-        self._d_x[tile.index] = read(self._execute(images, tile.size), gradient)
+        self._d_x[tile.index] = read(self._execute(images, tile.size, gradient), gradient)
 
     # --- memory and execution ----------------------------------------------------------------
 
@@ -255,14 +257,16 @@ class EngineBackward:
             rows[Row.BETA - GIVEN.start] = 0 if beta is None else beta[channels]
         yield place(b, group.columns[GIVEN], given)
 
-    def _execute(self, images: list[Image], elements: int) -> NDArray[np.uint8]:
-        """Run what the program has gained since the last step."""
+    def _execute(self, images: list[Image], elements: int, *results: View) -> NDArray[np.uint8]:
+        """Run what the program has gained since the last step; SBUF, for ``results`` alone."""
         start, self._executed = self._executed, len(self.program)
         step = Step(
             tuple(images),
             self.program.encode(start),
             elements,
             self.program.footprint(Region.SBUF, start),
+            tuple(extent(result) for result in results),
+            self.program.footprint(Region.SBUF, start, written=True),
         )
         return self._engine.execute(step)
 

@@ -29,21 +29,28 @@ def numeric(name: str, values: ArrayLike) -> NDArray[np.float32]:
 
 
 def parameter(name: str, values: ArrayLike, channels: int) -> NDArray[np.float32]:
-    """One finite number per channel, rounded once to binary32.
+    """One finite number per channel, given as [C] or [C, 1], rounded once to binary32: [C].
 
     Raises
     ------
     ValueError
         If the shape is another, or a number is not finite in binary32.
     """
-    array = numeric(name, values)
-    if array.shape != (channels,):
-        raise ValueError(f"{name} must have shape ({channels},), got {array.shape}")
+    array = _by_channel(name, numeric(name, values), channels)
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        given = np.asarray(values)[bad[0]]  # as it was before rounding, which may overflow
+        given = np.asarray(values).reshape(-1)[
+            bad[0]
+        ]  # as it was before rounding, which may overflow
         raise ValueError(f"{name} must be finite in binary32, got {given} in channel {bad[0]}")
     return array
+
+
+def _by_channel(name: str, array: NDArray, channels: int) -> NDArray:
+    """[C] of [C] or [C, 1]; the latter is how kernels of the public library take parameters."""
+    if array.shape not in ((channels,), (channels, 1)):
+        raise ValueError(f"{name} must have shape ({channels},), got {array.shape}")
+    return array.reshape(channels)
 
 
 def inverse_deviation(
@@ -86,8 +93,7 @@ def _from_variance(var: ArrayLike, eps: ArrayLike, channels: int) -> NDArray[np.
     variance = np.asarray(var)
     if variance.dtype.kind not in "iuf":
         raise ValueError(f"var must hold real numbers, got dtype {variance.dtype}")
-    if variance.shape != (channels,):
-        raise ValueError(f"var must have shape ({channels},), got {variance.shape}")
+    variance = _by_channel("var", variance, channels)
     bad = np.flatnonzero(~(np.isfinite(variance) & (variance >= 0)))
     if bad.size:
         raise ValueError(

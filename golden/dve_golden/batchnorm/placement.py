@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dve_golden.batchnorm.layout import Image, as_bytes
+from dve_golden.batchnorm.step import Extent
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
@@ -31,11 +32,16 @@ def place(b: ProgramBuilder, operand: Operand, values: NDArray) -> Image:
 def read(sbuf: NDArray[np.uint8], operand: Operand) -> NDArray[np.float32]:
     """The values of a contiguous part of a tensor at partition 0, float32 [channels, ...]."""
     view = whole(operand)
+    raw = np.ascontiguousarray(extent(view).of(sbuf)).view(f"<u{DTYPE_BYTES[view.dtype]}")
+    return widen(raw, view.dtype).reshape(view.channels, *view.shape)
+
+
+def extent(operand: Operand) -> Extent:
+    """The bytes of a contiguous part of a tensor at partition 0."""
+    view = whole(operand)
     count = int(np.prod(view.shape))
     _require_run(view, count)
-    size = DTYPE_BYTES[view.dtype]
-    raw = np.ascontiguousarray(sbuf[: view.channels, view.byte : view.byte + size * count])
-    return widen(raw.view(f"<u{size}"), view.dtype).reshape(view.channels, *view.shape)
+    return Extent(view.channels, range(view.byte, view.byte + DTYPE_BYTES[view.dtype] * count))
 
 
 def _require_run(view: View, count: int) -> None:

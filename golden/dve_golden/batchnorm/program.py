@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dve_golden.batchnorm import layout as at
 from dve_golden.batchnorm.coefficients import Coefficients
 from dve_golden.batchnorm.layout import Image, Layout, as_bytes
-from dve_golden.batchnorm.step import Step
+from dve_golden.batchnorm.step import Extent, Step
 from dve_golden.convert.narrow import narrow
 from dve_golden.convert.widen import widen
 from dve_golden.isa.codec import Fields, encode
@@ -71,12 +71,19 @@ def grad_accumulate(tile: Tile, mean: NDArray[np.float32], inv_std: NDArray[np.f
         },
     )
     statistics = (_parameter(at.MEAN, mean), _parameter(at.INV_STD, inv_std))
-    return Step(statistics + tile.images(), instruction, tile.channels * tile.count)
+    sums = _extent(at.SUMS, tile.channels, 3, Dtype.FP32)
+    return Step(
+        statistics + tile.images(),
+        instruction,
+        tile.channels * tile.count,
+        results=(sums,),
+        writes=(sums.span,),
+    )
 
 
 def read_sums(sbuf: NDArray[np.uint8], channels: int) -> NDArray[np.float32]:
     """The sums that `grad_accumulate` left, float32 [channels, 3]: d_beta, d_gamma, sum of xn."""
-    return _read(sbuf, at.SUMS, channels, 3, Dtype.FP32)
+    return _read(sbuf, _extent(at.SUMS, channels, 3, Dtype.FP32), Dtype.FP32)
 
 
 def param_load(channels: int, count: int, coefficients: Coefficients) -> Step:
@@ -122,12 +129,17 @@ def back_prop(tile: Tile, *, in_place: bool = False) -> Step:
         },
     )
     images = () if in_place else tile.images()
-    return Step(images, instruction, tile.channels * tile.count)
+    d_x = _d_x(tile)
+    return Step(images, instruction, tile.channels * tile.count, results=(d_x,), writes=(d_x.span,))
 
 
 def read_d_x(sbuf: NDArray[np.uint8], tile: Tile) -> NDArray[np.float32]:
     """The d_x that `back_prop` left, float32 [channels, n]."""
-    return _read(sbuf, tile.layout.d_x, tile.channels, tile.count, tile.layout.dtype)
+    return _read(sbuf, _d_x(tile), tile.layout.dtype)
+
+
+def _d_x(tile: Tile) -> Extent:
+    return _extent(tile.layout.d_x, tile.channels, tile.count, tile.layout.dtype)
 
 
 def _walk(operand: str, start: int, count: int, rank: int) -> Fields:
@@ -144,9 +156,10 @@ def _parameter(offset: int, values: NDArray[np.float32]) -> Image:
     return Image(offset, as_bytes(values.astype("<f4").reshape(-1, 1)))
 
 
-def _read(
-    sbuf: NDArray[np.uint8], start: int, channels: int, count: int, dtype: Dtype
-) -> NDArray[np.float32]:
-    size = DTYPE_BYTES[dtype]
-    raw = np.ascontiguousarray(sbuf[:channels, start : start + size * count])
-    return widen(raw.view(f"<u{size}"), dtype)
+def _extent(start: int, channels: int, count: int, dtype: Dtype) -> Extent:
+    return Extent(channels, range(start, start + DTYPE_BYTES[dtype] * count))
+
+
+def _read(sbuf: NDArray[np.uint8], extent: Extent, dtype: Dtype) -> NDArray[np.float32]:
+    raw = np.ascontiguousarray(extent.of(sbuf))
+    return widen(raw.view(f"<u{DTYPE_BYTES[dtype]}"), dtype)

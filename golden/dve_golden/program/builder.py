@@ -275,13 +275,18 @@ class ProgramBuilder:
         """
         return format_program(self._lines, list(self._tensors), self.geometry.generation)
 
-    def footprint(self, region: Region, start: int = 0) -> tuple[range, ...]:
-        """Bytes of a partition in the tensors that instructions use, from ``start`` on."""
+    def footprint(
+        self, region: Region, start: int = 0, *, written: bool = False
+    ) -> tuple[range, ...]:
+        """Bytes of a partition in the tensors that instructions use, from ``start`` on.
+
+        ``written`` asks for those of destinations only.
+        """
         tensors = {
-            view.tensor
+            view.tensor: None
             for line in self._lines[start:]
-            for view in line.operands.values()
-            if view.tensor.region is region
+            for role, view in line.operands.items()
+            if view.tensor.region is region and (role == "dst" or not written)
         }
         return tuple(range(t.block.offset, t.block.end) for t in tensors)
 

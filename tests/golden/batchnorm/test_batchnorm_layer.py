@@ -1,5 +1,7 @@
 """Operands that do not describe a layer are refused with a reason."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from dve_golden.batchnorm.layer import Layer, batch_major, channel_major
@@ -31,7 +33,7 @@ def operands(**changes):
         ({"x": np.zeros((4, 3, 2), complex)}, "x must hold real numbers, got dtype complex128"),
         ({"dy": np.full((4, 3, 2), "1")}, "dy must hold real numbers"),
         ({"mean": np.zeros(4)}, r"mean must have shape \(3,\), got \(4,\)"),
-        ({"gamma": np.ones((3, 1))}, r"gamma must have shape \(3,\), got \(3, 1\)"),
+        ({"gamma": np.ones((1, 3))}, r"gamma must have shape \(3,\), got \(1, 3\)"),
         ({"mean": [0, np.nan, 0]}, "mean must be finite in binary32, got nan in channel 1"),
         ({"gamma": [1, 1, np.inf]}, "gamma must be finite in binary32, got inf in channel 2"),
         ({"gamma": [1, 1, 1e39]}, r"gamma must be finite in binary32, got 1e\+39"),
@@ -60,6 +62,21 @@ def operands(**changes):
 def test_bad_operands(changes, message):
     with pytest.raises(ValueError, match=message):
         Layer.from_arrays(**operands(**changes))
+
+
+def test_parameters_may_be_columns():
+    given: dict[str, Any] = operands(
+        var=np.ones(3), eps=0, fuse_relu=True, beta=[1, 2, 3], mean=[4, 5, 6]
+    )
+    columns = ("mean", "gamma", "inv_std", "var", "beta")
+    tall: dict[str, Any] = dict(given)
+    tall.update((name, np.reshape(given[name], (3, 1))) for name in columns)
+    flat = Layer.from_arrays(**given).arguments()
+    for name, values in Layer.from_arrays(**tall).arguments().items():
+        np.testing.assert_array_equal(values, flat[name])
+    tall["mean"] = np.array([[0], [np.nan], [0]])
+    with pytest.raises(ValueError, match="mean must be finite in binary32, got nan in channel 1"):
+        Layer.from_arrays(**tall)
 
 
 def test_inv_std_wins_where_all_three_agree():

@@ -5,10 +5,11 @@ import pytest
 from dve_golden.batchnorm import GoldenEngine, Layer, backward, reference
 from dve_golden.batchnorm.accuracy import relative_errors
 from dve_golden.batchnorm.columns import Row
+from dve_golden.batchnorm.layout import Image
 from dve_golden.batchnorm.on_engine import EngineBackward
 from dve_golden.batchnorm.partials import Partials
 from dve_golden.batchnorm.plan import MAX_TILE_ELEMENTS, Plan
-from dve_golden.batchnorm.step import merge
+from dve_golden.batchnorm.step import Extent, OverlapError, Step, merge, require_apart
 from dve_golden.isa.codec import decode
 from dve_golden.isa.enums import Dtype, Opcode
 from dve_golden.isa.generations import Generation
@@ -217,6 +218,39 @@ def test_streamed_tiles_take_turns():
     # The parameters come with the first tile, and no tile follows another in one buffer.
     assert not any(b.disturbs(a) for a, b in zip(engine.steps, engine.steps[1:], strict=False))
     assert any(c.disturbs(a) for a, c in zip(engine.steps, engine.steps[2:], strict=False))
+
+
+@pytest.mark.parametrize("sbuf_bytes", [512, 1024, 1 << 16])
+@pytest.mark.parametrize("relu", [None, "mask", "beta"])
+@pytest.mark.parametrize("shape", [(200, 3), (6, 131), (45, 300)])
+def test_the_host_may_work_beside_every_plan(sbuf_bytes, relu, shape):
+    operands = {
+        None: {},
+        "mask": {"fuse_relu": True, "relu_mask": np.ones(shape, np.uint8)},
+        "beta": {"fuse_relu": True, "beta": np.zeros(shape[1])},
+    }[relu]
+    layer = layer_of(shape, **operands)
+    engine = Recorder(sbuf_bytes=sbuf_bytes)
+    EngineBackward(layer, engine).run()
+    require_apart(engine.steps)
+
+
+def test_steps_that_meet_in_memory_are_refused():
+    image = Image(16, np.zeros((1, 8), np.uint8))
+    uses = Step((), bytes(64), 0, (range(20, 24),))
+    reads = Step((), bytes(64), 0, (), (Extent(1, range(12, 18)),))
+    writes = Step((), bytes(64), 0, (), (), (range(17, 40),))
+    places = Step((image,), bytes(64), 0)
+    require_apart([places, uses, reads, uses, writes])
+    for earlier, message in (
+        (uses, "step 2 is placed on bytes 20 to 23 of a partition, which step 1 needs"),
+        (reads, "step 2 is placed on bytes 16 to 17 of a partition, which step 1 needs"),
+        (writes, "step 2 is placed on bytes 17 to 23 of a partition, which step 1 needs"),
+    ):
+        with pytest.raises(OverlapError, match=message):
+            require_apart([uses, earlier, places])
+    with pytest.raises(OverlapError, match=r"step 1 writes bytes 17 to 17 .* results of step 0"):
+        require_apart([reads, writes])
 
 
 @pytest.mark.parametrize("sbuf_bytes", [1024, 1 << 16])
