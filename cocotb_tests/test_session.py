@@ -34,6 +34,7 @@ def state():
     for array in state.arrays().values():
         array.view(np.uint8)[...] = rng.integers(0, 256, array.view(np.uint8).shape)
     state.events &= 1  # an event is one bit
+    state.control[:] = (8, 1, 0, 1, 1, 0, 1)  # a maximum exponent, and switches
     return state
 
 
