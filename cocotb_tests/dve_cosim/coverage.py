@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import Fields, decode
-from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode, Reason, UpdateMode, WaitMode
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    EXECUTED,
+    Dtype,
+    ImmSrc,
+    Opcode,
+    Reason,
+    UpdateMode,
+    WaitMode,
+)
 from dve_golden.memory.address import Geometry, Registers
 
 from dve_cosim.aliasing import Alias, Footprint, alias_of
@@ -19,7 +28,7 @@ SOURCES = ("src", "src0", "src1")
 QUADRANT = 32
 """Partitions."""
 
-_OPCODES = frozenset(map(int, Opcode))
+_OPCODES = frozenset(map(int, EXECUTED))
 
 REDUCTIONS = frozenset({Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2})
 """Opcodes whose destination has sums, not one element for each of the sources."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Opcode, Reason
+from dve_golden.isa.enums import EXECUTED, MAX_CHANNELS, RECORD_BYTES, Reason
 from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine, WaitingError
 from dve_rtl.config import EngineConfig
@@ -44,7 +44,7 @@ def _bases(program: bytes) -> list[bytes]:
     for record in split_records(program):
         if work_of(record) <= _CHANNELS * 4:
             found.setdefault(record[0], record)
-    assert found.keys() == set(Opcode)
+    assert found.keys() == EXECUTED
     return [found[opcode] for opcode in sorted(found)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from dve_cosim.coverage import Bin
 from dve_cosim.fuzz import FuzzResult
-from dve_golden.isa.enums import Opcode, Reason
+from dve_golden.isa.enums import EXECUTED, Reason
 from dve_golden.isa.notation import MNEMONICS
 from rich import box
 from rich.console import Console
@@ -64,7 +64,8 @@ def _by_opcode(result: FuzzResult) -> Table:
     table.add_column("coverage")
     for heading in ("legal", "illegal", "reasons", "types", "memory", "aliasing", "bins"):
         table.add_column(heading, justify="right")
-    labels = {opcode.name: MNEMONICS[opcode] for opcode in Opcode} | {"unknown": "unknown opcode"}
+    labels = {opcode.name: MNEMONICS[opcode] for opcode in sorted(EXECUTED)}
+    labels["unknown"] = "unknown opcode"
     for name, label in labels.items():
         bins = {which: count for which, count in result.bins.items() if which.opcode == name}
         reachable = {which for which in result.reachable if which.opcode == name}

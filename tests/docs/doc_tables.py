@@ -130,6 +130,15 @@ ROLES = {
         "imm0_src": "0 or 1 pointer, 2 register",
         "imm1_src": "the same for imm1",
     },
+    "S4D2_BN": {
+        "src": "elements; 0x62: tuples of count, mean and nvar",
+        "in_dtype": "of src",
+        "out_dtype": "of the results",
+        "even_count": "count of the even ordinals, 0x60: of all; 0x62: 0; copied, not counted",
+        "odd_count": "count of the odd ordinals; 0x60: not used; 0x62: 0",
+        "dst": "0x60: count, mean, nvar; 0x61, 0x82: those of the even and of the odd ordinals; "
+        "0x62: mean, variance",
+    },
     "S3S3D3_TT": {
         "in0_in1_dtype": "low nibble src0, high nibble src1",
         "out_dtype": "of the result",
@@ -256,7 +265,7 @@ def structs() -> str:
 
 def patterns() -> str:
     """Byte tables of the access patterns."""
-    ranks = [tensor(rank) for rank in (1, 2, 3)]
+    ranks = [tensor(rank) for rank in (1, 2, 3, 4)]
     fields = [member.name for member in ranks[0].members]
     rows = []
     for struct in ranks:

@@ -6,7 +6,7 @@ batchnorm.md 2 to 7. Memories: 64 KiB SBUF and 16 KiB PSUM per partition.
 
 import pytest
 from dve_golden.frontend.legality import validate
-from dve_golden.isa.enums import Dtype, Opcode, Reason, UpdateMode, WaitMode
+from dve_golden.isa.enums import EXECUTED, Dtype, Opcode, Reason, UpdateMode, WaitMode
 from legal_records import (
     ADD_BF16,
     ARITH,
@@ -533,11 +533,11 @@ CASES: dict[Opcode, list] = {
 
 
 def test_the_unchanged_records_are_legal():
-    for opcode in Opcode:
+    for opcode in EXECUTED:
         assert validate(variant(opcode, {}), geometry=geometry_of(opcode)).findings == ()
 
 
-@pytest.mark.parametrize("opcode", Opcode)
+@pytest.mark.parametrize("opcode", sorted(EXECUTED))
 def test_cases(opcode):
     wrong = []
     for changes, expected in CASES[opcode] + list(events(opcode)):
