@@ -178,18 +178,20 @@ REASONS = {
     "odd",
     Reason.REGION: "a start address in neither memory, or a PSUM destination whose elements are "
     "not 4 bytes",
-    Reason.PARTITION: "channels 0 or above 128, a start partition that they do not fit, or a start "
-    "byte outside the configured partition",
+    Reason.PARTITION: "channels 0 or above 128, or in 0x82 no multiple of 32; a start "
+    "partition that they do not fit, or a start byte outside the configured partition",
     Reason.COUNT_ZERO: "a count of 0",
     Reason.COUNT_MISMATCH: "counts of src0 and src1, or of src0 and an element-wise dst, differ; a "
-    "fixed count is not met; an innermost count of a source of 0x8a, 0x8b or 0x8f is odd; or a "
+    "fixed count is not met; a source of 0x60, 0x61, 0x62 or 0x82 has too many elements, or not a "
+    "multiple; an innermost count of a source of 0x8a, 0x8b or 0x8f is odd; or a "
     "product exceeds 2^32 - 1",
     Reason.SOURCE_PLACEMENT: "both sources in PSUM, or in SBUF but in different quadrants",
     Reason.ADDRESSING_MODE: "a word that is neither an address nor a register, or a register that "
     "holds more than 29 bits",
     Reason.WALK: "some byte of a walk lies outside the configured partition",
     Reason.RESERVED: "a reserved byte is not 0",
-    Reason.IMMEDIATE: "a selector, pointer, register number or number of an immediate is illegal",
+    Reason.IMMEDIATE: "a selector, pointer, register number or number of an immediate is illegal; "
+    "in 0x62 a count is not 0",
 }
 
 

@@ -74,6 +74,10 @@ PARAMETER_RAM_ENTRIES = 256
 """fp32 words of the Parameter RAM (batchnorm.md section 7)."""
 
 
+STATISTICS = 3
+"""Elements that describe a set of numbers: count, mean, nvar (batchnorm.md section 10)."""
+
+
 class Dtype(IntEnum):
     """Element types (isa_common.md 2.1); the sixteen codes that fit a nibble."""
 
