@@ -302,7 +302,12 @@ def dtypes() -> str:
 
     headings = (
         *("code", "type", "bytes", "sources of 0x63, 0x94", "immediates of 0x63, 0x94"),
-        *("parameters of 0x64, 0x8e", "sums", "sources of 0x41, 0x65", "results of 0x41, 0x65"),
+        *(
+            "parameters of 0x64, 0x8e",
+            "sums, statistics",
+            "sources of 0x41, 0x60 to 0x62, 0x65, 0x82",
+        ),
+        "results of 0x41, 0x65",
         *("data and results of 0x72, 0x99", "operands of 0x51, predicates"),
     )
     return table(headings, map(row, Dtype))

@@ -403,6 +403,23 @@ def test_bf16_opcodes_equal_the_scalar_machine(opcode, operator):
 
 
 @pytest.mark.parametrize(
+    "opcode",
+    [
+        *(Opcode.BATCH_NORM_STATS, Opcode.BATCH_NORM_STATS2),
+        *(Opcode.BATCH_NORM_AGGREGATE, Opcode.TRANSPOSE_BATCH_NORM_STATS2),
+    ],
+)
+def test_statistics_equal_the_scalar_machine(opcode):
+    for seed in range(80):
+        records = RandomRecords([int(opcode), seed])
+        if seed % 2:
+            records.any_control()
+        if seed % 8 == 7:  # what recip reads need not be reciprocals
+            records.machine.parameter_ram.view(np.uint32)[:] = records.words(256)
+        agree(records.machine, records.statistics(opcode))
+
+
+@pytest.mark.parametrize(
     "opcode", [Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2]
 )
 def test_grad_accumulate_equals_the_scalar_machine(opcode):
