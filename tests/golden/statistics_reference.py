@@ -38,16 +38,17 @@ class Moments:
     @classmethod
     def of(cls, values):
         values = [Fraction(value) for value in values]
-        mean = sum(values) / len(values)
-        return cls(len(values), mean, sum((value - mean) ** 2 for value in values))
+        mean = Fraction(sum(values)) / len(values)
+        return cls(len(values), mean, Fraction(sum((value - mean) ** 2 for value in values)))
 
     @classmethod
     def combined(cls, parts):
         """Of the union of sets; ``parts`` are (count, mean, nvar)."""
         parts = [tuple(map(Fraction, part)) for part in parts]
         count = sum(n for n, _, _ in parts)
-        mean = sum(n * m for n, m, _ in parts) / count
-        return cls(int(count), mean, sum(v + n * (m - mean) ** 2 for n, m, v in parts))
+        mean = Fraction(sum(n * m for n, m, _ in parts)) / count
+        nvar = Fraction(sum(v + n * (m - mean) ** 2 for n, m, v in parts))
+        return cls(int(count), mean, nvar)
 
     @property
     def variance(self):
