@@ -438,3 +438,22 @@ def test_parameter_loads_equal_the_scalar_machine():
         for record in (records.load(), records.load2(), records.load_ram()):
             agree(records.machine, record)
         agree(records.machine, records.back_prop())
+
+
+def test_forward_and_backward_in_one_program_equal_the_scalar_machine():
+    """Each on what the ones before it left in memory, lane state and Parameter RAM."""
+    for seed in range(20):
+        records = RandomRecords([60, 65, seed])
+        kinds = [
+            lambda r: r.statistics(Opcode.BATCH_NORM_STATS),
+            lambda r: r.statistics(Opcode.BATCH_NORM_STATS2),
+            lambda r: r.statistics(Opcode.BATCH_NORM_AGGREGATE),
+            lambda r: r.accumulate(Opcode.BATCH_NORM_GRAD_ACCUMULATE2),
+            RandomRecords.load,
+            RandomRecords.load2,
+            RandomRecords.load_ram,
+            RandomRecords.back_prop,
+            RandomRecords.tensor_tensor,
+        ]
+        for index in records.rng.permutation(len(kinds)):
+            agree(records.machine, kinds[index](records))
