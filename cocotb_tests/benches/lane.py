@@ -80,6 +80,7 @@ class Bench:
         self.constant = {
             "program": program,
             "immediates": int(immediates),
+            "operator": {"subtract": 1},  # of an instruction without an operator
             "groups": dict.fromkeys(dict(iter(LAYOUT["groups"].shape)), group),
         }
         self.plan = defaultdict(dict)
