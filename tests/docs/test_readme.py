@@ -139,7 +139,9 @@ def test_status_table_agrees_with_the_dispatch_tables():
             states[int(opcode, 16)] = cells[1].strip()
     works = {opcode for opcode, state in states.items() if state == "works"}
     handled = {op for op, entry in DOCUMENTED.items() if entry.handler is not Handler.BAD_OPCODE}
-    assert works == set(map(int, EXECUTED)) == handled == set(map(int, HANDLERS)) - PENDING
+    assert (
+        works == set(map(int, EXECUTED)) == handled - PENDING == set(map(int, HANDLERS)) - PENDING
+    )
     missing = states.keys() - works
     assert all(states[opcode] == "not yet: reason 1" for opcode in missing)
-    assert missing >= DOCUMENTED.keys() - handled
+    assert missing >= DOCUMENTED.keys() - (handled - PENDING)
