@@ -65,13 +65,14 @@ from dve_rtl.lane_program import (
     GRAD_ACCUMULATE,
     PARAMETERS,
     PREPARE,
+    STATISTICS,
     TENSOR_TENSOR,
     Action,
     Program,
     Schedule,
 )
 from dve_rtl.payloads import Handler
-from dve_rtl.sequencer import PASSES, pass_gap
+from dve_rtl.sequencer import PASSES, pass_gap, statistics_gap
 from dve_studies.backward import results as backward_results
 from dve_studies.backward import tables as backward_tables
 from dve_studies.summation import results
@@ -403,6 +404,7 @@ def latencies() -> str:
         "BITVEC, exact copy: element to write": lambda c: Schedule(c).bitvec_latency,
         "completion: last write to stream": lambda c: COMPLETION_CLOCKS,
         "gap between two passes": pass_gap,
+        "gap between two passes of statistics": statistics_gap,
         "fewest clocks between two first elements": lambda c: min_period(c.add_latency),
         "serial BackProp: element to next element": lambda c: back_prop_tail(c) + 1,
         "serial TENSOR_TENSOR: element to next element": lambda c: tensor_tensor_tail(c) + 1,
@@ -435,6 +437,7 @@ def lane_programs() -> str:
         "BACK_PROP": BACK_PROP,
         "PREPARE": PREPARE,
         "TENSOR_TENSOR": TENSOR_TENSOR,
+        "STATISTICS": STATISTICS,
     }
     for name, program in programs.items():
         rows = []
@@ -538,10 +541,14 @@ def passes() -> str:
     rows = []
     for handler, entry in PASSES.items():
         lead = listing(kind for kind, _ in entry.lead)
+        waits = ""
+        if entry.gap is not None:
+            first = "" if entry.lead else ", but for the first pass"
+            waits = f", then idle up to the gap{first}"
         rows.append(
             (
                 handler.name,
-                lead + (", then idle up to the gap" if entry.gap else ""),
+                lead + waits,
                 listing(entry.elements),
                 "yes" if entry.takes_count else "",
             )
