@@ -95,7 +95,7 @@ def check_operands(operation: Any, record: bytes, registers: Any) -> None:
         ), name
         counts = fields.get(f"{name}.num_elem") or (fields["entry_count"],)
         steps = fields.get(f"{name}.step_elem") or (1,)
-        assert tuple(walk.count) == counts + (1,) * (3 - len(counts)), name
+        assert tuple(walk.count) == counts + (1,) * (len(walk.count) - len(counts)), name
         assert tuple(walk.step)[: len(steps)] == steps, name
 
 

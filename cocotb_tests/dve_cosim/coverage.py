@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import Fields, decode
-from dve_golden.isa.enums import DTYPE_BYTES, Dtype, ImmSrc, Opcode, Reason, UpdateMode, WaitMode
+from dve_golden.isa.enums import (
+    DTYPE_BYTES,
+    EXECUTED,
+    Dtype,
+    ImmSrc,
+    Opcode,
+    Reason,
+    UpdateMode,
+    WaitMode,
+)
 from dve_golden.memory.address import Geometry, Registers
 
 from dve_cosim.aliasing import Alias, Footprint, alias_of
@@ -20,7 +29,7 @@ SOURCES = ("src", "src0", "src1")
 QUADRANT = 32
 """Partitions."""
 
-_OPCODES = frozenset(map(int, Opcode))
+_OPCODES = frozenset(map(int, EXECUTED))
 
 
 class Bin(NamedTuple):

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import product
 
 from dve_golden.isa.enums import (
+    EXECUTED,
     DTYPE_BYTES,
     FLOAT_DTYPES,
     INTEGER_DTYPES,
@@ -85,4 +86,4 @@ def by_operand(triple: tuple[Dtype, Dtype, Dtype]) -> Types:
 
 def opcodes_of(generation: Generation) -> tuple[Opcode, ...]:
     """What the engine executes in a generation."""
-    return tuple(opcode for opcode in Opcode if in_generation(opcode, generation))
+    return tuple(opcode for opcode in sorted(EXECUTED) if in_generation(opcode, generation))

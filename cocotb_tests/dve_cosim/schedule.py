@@ -26,7 +26,7 @@ from dve_rtl.lane_program import (
     Schedule,
 )
 from dve_rtl.payloads import Handler
-from dve_rtl.sequencer import PASSES, pass_gap
+from dve_rtl.sequencer import PASSES
 
 from dve_cosim.clocks import (
     COMPLETION_CLOCKS,
@@ -125,7 +125,7 @@ def _passes(config: EngineConfig, handler: Handler, fields: Fields) -> tuple[int
         entries = fields["entry_count"]
         assert isinstance(entries, int)
         slots = entries
-    return -(-channels // config.lanes), slots, pass_gap(config) if table.gap else 0
+    return -(-channels // config.lanes), slots, table.gap(config) if table.gap else 0
 
 
 def _starts(config: EngineConfig, handler: Handler, fields: Fields) -> dict[str, int]:

@@ -51,7 +51,8 @@ class Lane(wiring.Component):
     host_data, host_bytes : In(64), In(8)
         Host write of this lane's word; bytes to write.
     sums_valid : Out(1)
-        The sums of a pass are there in the next clock and stay for at least 8 more.
+        The sums of a pass, or those of a half, are there in the next clock. They stay for at
+        least 8 more, those of statistics until its tail has taken them.
     element : Out(32)
         Widened element of source 0 in clock X.
     host_word : Out(64)
@@ -155,6 +156,7 @@ class Lane(wiring.Component):
             state.entry_value.eq(control.entry_value),
             state.entry_read.eq(control.entry_read),
         ]
+        m.d.comb += units.entry.eq(state.entry_read_value)
         for name in PARAMETERS:
             m.d.comb += [
                 getattr(state, f"{name}_group").eq(getattr(control.groups, name)),

@@ -17,24 +17,34 @@ from dve_rtl.lane_orders import (
     psum_address_bits,
     sbuf_address_bits,
 )
-from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PARAMETERS, PREPARE, Schedule
+from dve_rtl.lane_program import (
+    BACK_PROP,
+    GRAD_ACCUMULATE,
+    PARAMETERS,
+    PREPARE,
+    STATISTICS,
+    Schedule,
+)
+from dve_rtl.lane_tail import Tail
 from dve_rtl.memory.element import log2_bytes
 from dve_rtl.memory.store import MemoryWrite, active_lanes
-from dve_rtl.payloads import DTYPE, Handler, Issue, SlotKind
+from dve_rtl.payloads import DTYPE, Handler, Issue, Slot, SlotKind
 
 PARAMETER_LATENCY = {name: 2 if name == "recip" else 1 for name in PARAMETERS}
 """Clocks from a group at the lane state to the value (see ``lane_state.py``)."""
 
 LOADS = {
-    "write_mean": (SlotKind.IMM_MEAN, SlotKind.LOAD_MEAN),
-    "write_scale": (SlotKind.IMM_SCALE, SlotKind.LOAD_C),
+    "write_mean": (SlotKind.IMM_MEAN, SlotKind.LOAD_MEAN, SlotKind.FIRST),
+    "write_scale": (SlotKind.IMM_SCALE, SlotKind.LOAD_C, SlotKind.FIRST_ODD),
     "write_a": (SlotKind.LOAD_A,),
     "write_b": (SlotKind.LOAD_B,),
     "write_n": (SlotKind.LOAD_MEAN,),
 }
 """Slots that write a parameter when their element arrives."""
 
-IMMEDIATES = (SlotKind.IMM_MEAN, SlotKind.IMM_SCALE)
+FIRSTS = (SlotKind.FIRST, SlotKind.FIRST_ODD)
+ELEMENTS = (SlotKind.ELEMENT, *FIRSTS)
+IMMEDIATES = (SlotKind.IMM_MEAN, SlotKind.IMM_SCALE, *FIRSTS)
 READS_NOTHING = (SlotKind.IDLE, SlotKind.PREPARE)
 
 
@@ -47,7 +57,9 @@ class Instruction(data.Struct):
     channels: 8
     src1_dtype: DTYPE
     dst_dtype: DTYPE
+    elements: 10
     element_count: 32
+    odd_count: 32
     recip_value: 32
     first_entry: 8
 
@@ -118,6 +130,17 @@ class LaneControl(wiring.Component):
         arrival = LOAD_LATENCY + config.widen_latency
         back_prop_at = arrival + schedule.result(BACK_PROP)
         self._constants(m)
+        m.submodules.tail = self._tail = tail = Tail(config)
+        m.d.comb += [
+            tail.begin.eq(self.begin),
+            tail.ended.eq(self.ended),
+            tail.sums_valid.eq(self.sums_valid & (control.program == LaneProgram.STATISTICS)),
+            tail.halves.eq(control.halves),
+            tail.elements.eq(self.instruction.elements),
+            tail.even_count.eq(self.instruction.element_count),
+            tail.odd_count.eq(self.instruction.odd_count),
+            control.moments.eq(tail.control),
+        ]
 
         slots = [self.issue.slot]
         for clock in range(back_prop_at):
@@ -133,14 +156,19 @@ class LaneControl(wiring.Component):
         self._parameter_writes(m, slots[arrival])
         self._entries(m, slots[arrival])
 
-        summing = slots[arrival + schedule.start(GRAD_ACCUMULATE, "acc0")]
+        summing = Signal(Slot)
+        with m.Switch(control.program):
+            for code, program in (
+                (LaneProgram.GRAD_ACCUMULATE, GRAD_ACCUMULATE),
+                (LaneProgram.STATISTICS, STATISTICS),
+            ):
+                with m.Case(code):
+                    m.d.comb += summing.eq(slots[arrival + schedule.start(program, "acc0")])
         multiplying = slots[arrival + schedule.start(PREPARE, "mul2")]
         prepared = slots[back_prop_at]
         m.d.comb += [
-            control.sum_valid.eq(
-                (control.program == LaneProgram.GRAD_ACCUMULATE)
-                & (summing.kind == SlotKind.ELEMENT)
-            ),
+            control.first.eq(_is(slots[arrival].kind, FIRSTS)),
+            control.sum_valid.eq(_is(summing.kind, ELEMENTS)),
             control.sum_last.eq(summing.last),
             control.prepare.eq(multiplying.kind == SlotKind.PREPARE),
             control.write_prefactor.eq(prepared.kind == SlotKind.PREPARE),
@@ -168,6 +196,11 @@ class LaneControl(wiring.Component):
                 m.d.comb += control.program.eq(LaneProgram.GRAD_ACCUMULATE)
             with m.Case(Handler.BACK_PROP):
                 m.d.comb += control.program.eq(LaneProgram.BACK_PROP)
+            with m.Case(Handler.STATS, Handler.STATS2):
+                m.d.comb += [
+                    control.program.eq(LaneProgram.STATISTICS),
+                    control.halves.eq(instruction.handler == Handler.STATS2),
+                ]
             with m.Case(Handler.BITVEC):
                 m.d.comb += control.raw.eq(1)
             with m.Case(Handler.COPY_PREDICATED):
@@ -179,7 +212,7 @@ class LaneControl(wiring.Component):
                     control.predicated.eq(1),
                 ]
         m.d.comb += control.immediates.eq(
-            (control.program == LaneProgram.GRAD_ACCUMULATE)
+            _is(control.program, (LaneProgram.GRAD_ACCUMULATE, LaneProgram.STATISTICS))
             # The host asks for the lane state, whatever the last instruction was.
             & ~self.host.state_read
         )
@@ -264,6 +297,9 @@ class LaneControl(wiring.Component):
             else:
                 (slot,) = taps.values()
                 m.d.comb += target.eq(slot.group)
+            if name in ("mean", "scale"):  # where x0 of the even and of the odd ordinals is kept
+                with m.If(self.control.program == LaneProgram.STATISTICS):
+                    m.d.comb += target.eq(self._tail.group)
             with m.If(self.host.state_read):
                 m.d.comb += target.eq(self.host_row)
 
@@ -280,7 +316,7 @@ class LaneControl(wiring.Component):
             control.write_bank.eq(_is(arriving.kind, IMMEDIATES)),
             control.write_group.eq(Mux(written, self.host_row, arriving.group)),
             control.value_from_host.eq(written),
-            control.n_value.eq(Mux(written, self.host_n, instruction.element_count)),
+            control.n_value.eq(Mux(written, self.host_n, self._tail.count)),
             control.recip_value.eq(Mux(written, self.host_recip, instruction.recip_value)),
             self.state_enable.eq(active_lanes(self.config, instruction.channels, arriving.group)),
         ]
@@ -295,7 +331,7 @@ class LaneControl(wiring.Component):
         m.d.sync += [
             valid.eq(loading),
             value.eq(self.element),
-            self.loaded.eq(arriving.final & ~_is(arriving.kind, (SlotKind.IDLE, SlotKind.ELEMENT))),
+            self.loaded.eq(arriving.final & ~_is(arriving.kind, (SlotKind.IDLE, *ELEMENTS))),
         ]
         with m.If(self.begin):
             m.d.sync += entry.eq(self.instruction.first_entry)
@@ -308,13 +344,16 @@ class LaneControl(wiring.Component):
             control.entry_value.eq(Mux(host.write_entry, self.host_entry, value)),
             control.entry_read.eq(host.entry_read),
         ]
+        with m.If((control.program == LaneProgram.STATISTICS) & ~from_host):
+            m.d.comb += [control.entry_read.eq(1), control.entry.eq(self._tail.entry)]
 
     def _results(self, m, slots, arrival):
-        """Results one per clock: elements as they come, the three sums one after the other."""
+        """Results one per clock: elements as they come, sums and moments one after the other."""
         control, schedule = self.control, self.schedule
         sums = (Result.SUM0, Result.SUM1, Result.SUM2)
         pending = Signal(len(sums))
-        m.d.sync += pending.eq(Cat(self.sums_valid, pending[:-1]))
+        accumulates = control.program == LaneProgram.GRAD_ACCUMULATE
+        m.d.sync += pending.eq(Cat(self.sums_valid & accumulates, pending[:-1]))
 
         # A raw result is written `bitvec_latency` after its element was loaded; the store hears of
         # every result `narrow_latency` before its write.
@@ -332,13 +371,15 @@ class LaneControl(wiring.Component):
                         slot = slots[arrival + schedule.result(program)]
                         m.d.comb += element.eq(slot.kind == SlotKind.ELEMENT)
         m.d.comb += [
-            self.result.eq(element | pending.any()),
+            self.result.eq(element | pending.any() | self._tail.result),
             control.narrow.eq(self.instruction.dst_dtype),
             control.result.eq(self._decode.result),
         ]
         with m.If(control.program == LaneProgram.BACK_PROP):
             m.d.comb += control.result.eq(Result.BACK_PROP)
-        with m.If(control.program == LaneProgram.GRAD_ACCUMULATE):
+        with m.If(control.program == LaneProgram.STATISTICS):
+            m.d.comb += control.result.eq(Mux(self._tail.is_count, Result.COUNT, Result.MOMENT))
+        with m.If(accumulates):
             for position, which in enumerate(sums):
                 with m.If(pending[position]):
                     m.d.comb += control.result.eq(which)

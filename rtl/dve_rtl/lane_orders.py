@@ -21,9 +21,10 @@ class LaneProgram(enum.Enum, shape=2):
     GRAD_ACCUMULATE = 0
     BACK_PROP = 1
     TENSOR_TENSOR = 2
+    STATISTICS = 3
 
 
-class Result(enum.Enum, shape=3):
+class Result(enum.Enum, shape=4):
     """What the narrowing converter takes."""
 
     SUM0 = 0
@@ -33,6 +34,8 @@ class Result(enum.Enum, shape=3):
     SUM = 4  # of TENSOR_TENSOR, or difference
     PRODUCT = 5
     CHOICE = 6
+    COUNT = 7  # the same for all lanes
+    MOMENT = 8
 
 
 class OperatorControl(data.Struct):
@@ -46,6 +49,18 @@ class OperatorControl(data.Struct):
     square: 1  # the factor is source 0
     arith: ArithControl
     bitvec: BitvecControl
+
+
+class MomentControl(data.Struct):
+    """The tail of a statistics pass; each field with the unit that takes what it selects."""
+
+    sum_is_odd: 1  # mul1 takes the fold of the odd half
+    share_is_256th: 1  # mul1 takes 1/256, which the Parameter RAM does not hold
+    multiplies_square: 1  # mul1 works under VARIANCE
+    size: 32  # mul1 takes it then
+    first_is_odd: 1  # acc2
+    squares_are_odd: 1  # acc2
+    subtracts: 1  # acc2 works under VARIANCE
 
 
 class HostField(enum.Enum, shape=3):
@@ -81,7 +96,8 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
         {
             # constant while an instruction executes
             "program": LaneProgram,
-            "immediates": 1,  # mean and scale are those of GradAccumulate, not the lane state
+            "immediates": 1,  # mean and scale are those of the instruction, not the lane state
+            "halves": 1,  # the statistics are of even and of odd ordinals
             "converters": ConverterControl,
             "operator": OperatorControl,
             "raw": 1,  # results come from the bit-vector unit, around converters and fp32 units
@@ -99,6 +115,8 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
             "widen1": DTYPE,
             # one clock (recip: two clocks) before the unit that takes the parameter
             "groups": data.StructLayout({name: group for name in PARAMETERS}),
+            # X
+            "first": 1,  # an element is the first of its half
             # with the operands of the accumulators
             "sum_valid": 1,
             "sum_last": 1,
@@ -107,6 +125,7 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
             # when its result is there
             "write_prefactor": 1,
             "prefactor_group": group,
+            "moments": MomentControl,
             # X: parameters to keep
             "write_mean": 1,
             "write_scale": 1,
@@ -115,7 +134,7 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
             "write_n": 1,
             "write_bank": 1,
             "write_group": group,
-            "n_value": 32,
+            "n_value": 32,  # R: the count that is narrowed
             "recip_value": 32,
             "value_from_host": 1,
             # Parameter RAM

@@ -4,8 +4,8 @@ The tables below are the datapath: one row per unit, saying what it takes. Every
 the datapath (operand multiplexers, delay lines, the clock in which each unit works) is derived
 from them, so that a new opcode is a new table and nothing else.
 
-Sources: batchnorm.md section 8 (GRAD_ACCUMULATE) and section 9 (BACK_PROP, PREPARE);
-isa_common.md 5.4, 5.5 and 5.7 (TENSOR_TENSOR).
+Sources: batchnorm.md section 8 (GRAD_ACCUMULATE), section 9 (BACK_PROP, PREPARE) and section 10
+(STATISTICS, MEAN, VARIANCE); isa_common.md 5.4, 5.5 and 5.7 (TENSOR_TENSOR).
 """
 
 from dataclasses import dataclass
@@ -33,6 +33,9 @@ STREAMS = ("src0", "src1")
 FACTOR = "factor"
 """The widened element of source 1; of source 0 for SQUARE."""
 
+ORIGIN = "origin"
+"""x0, the first element of the ordinals that an element of the statistics is counted among."""
+
 SECOND_STREAMS = ("second0", "second1")
 """Second elements of a pair, widened."""
 
@@ -41,6 +44,11 @@ PARAMETERS = ("mean", "scale", "n", "b", "a", "recip", "prefactor")
 
 ``scale`` is inv_std for GRAD_ACCUMULATE and C for BACK_PROP: both multiply the centred activation.
 """
+
+
+MOMENT_OPERANDS = ("sum", "squares", "first", "share", "size")
+"""What the tail of a statistics pass takes of one half when a unit needs it: the folds of s and of
+s * s, x0, 1/n, and n."""
 
 
 class Action(Enum):
@@ -92,6 +100,27 @@ PREPARE: Program = {
 """Runs in one slot ahead of each BACK_PROP pass, through the same multiplier at the same time."""
 
 RESULT_OF_BACK_PROP = "mul2"
+
+STATISTICS: Program = {
+    "sub": Step(Action.SUBTRACT, "src0", ORIGIN),  # s = x - x0
+    "mul0": Step(Action.MULTIPLY, "sub", "sub"),
+    "acc0": Step(Action.SUM, "sub"),
+    "acc1": Step(Action.SUM, "mul0"),
+}
+
+MEAN: Program = {
+    "mul1": Step(Action.MULTIPLY, "sum", "share"),  # m
+    "mul2": Step(Action.MULTIPLY, "mul1", "mul1"),
+    "acc2": Step(Action.ADD, "first", "mul1"),  # mean = x0 + m
+}
+"""The tail of a STATISTICS pass, by the units that its elements leave free: see ``Moments``."""
+
+VARIANCE: Program = {
+    "mul1": Step(Action.MULTIPLY, "mul2", "size"),  # n * (m * m)
+    "acc2": Step(Action.SUBTRACT, "squares", "mul1"),  # nvar
+}
+
+RESULT_OF_MOMENTS = "acc2"
 
 TENSOR_TENSOR: Program = {
     "sub": Step(Action.ADD, "src0", "src1"),
@@ -174,3 +203,62 @@ class Schedule:
     def result(self, program: Program) -> int:
         """Clock in which the program's last result is there; others wait for it."""
         return max(self.ready(program, unit) for unit in program)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """When the tail of a statistics pass works, in clocks after its folds are there.
+
+    ``m`` is formed twice: for its square, and again so late that the mean leaves the units just
+    ahead of the variance. So nothing has to be kept but the folds, and the results of a half,
+    count, mean and variance, come in the order in which they are written.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Gives the latencies of the units.
+    """
+
+    config: EngineConfig
+
+    MEAN = 0
+    """``mul1`` forms m, to be squared."""
+
+    @property
+    def mean_again(self) -> int:
+        """``mul1`` forms m again, in the clock before it forms n * (m * m)."""
+        return self.variance - 1
+
+    @property
+    def variance(self) -> int:
+        """``mul1`` forms n * (m * m)."""
+        return 2 * self.config.mul_latency
+
+    @property
+    def add_mean(self) -> int:
+        """``acc2`` adds x0."""
+        return self.mean_again + self.config.mul_latency
+
+    @property
+    def subtract_variance(self) -> int:
+        """``acc2`` forms the variance."""
+        return self.add_mean + 1
+
+    @property
+    def count_result(self) -> int:
+        """The count is narrowed; mean and variance in the two clocks after."""
+        return self.add_mean + self.config.add_latency
+
+    @property
+    def odd_half(self) -> int:
+        """Clocks by which the odd half follows the even one.
+
+        Three for its results, and none in which both halves want ``mul1``.
+        """
+        taken = {self.mean_again - self.MEAN, self.variance - self.MEAN}
+        return next(clocks for clocks in range(3, 6) if clocks not in taken)
+
+    @property
+    def end(self) -> int:
+        """The clock after the last one in which a fold is needed."""
+        return self.odd_half + self.subtract_variance + 1

@@ -61,7 +61,8 @@ class LaneState(wiring.Component):
     write_entry, entry, entry_value : In
         One entry of the Parameter RAM.
     entry_read, entry_read_value : In(1), Out(32)
-        Host read of the Parameter RAM at ``entry``, while no instruction executes.
+        Read of the Parameter RAM at ``entry``, by the host or for statistics; it takes the place
+        of ``recip``. Latency 1 clock.
     """
 
     def __init__(self, config: EngineConfig):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from dve_rtl.alu.arith import Arith
 from dve_rtl.config import EngineConfig
-from dve_rtl.fp32.accumulator import Accumulator
+from dve_rtl.fp32.accumulator import Accumulator, Fold
 from dve_rtl.fp32.adder import Adder
 from dve_rtl.fp32.multiplier import Multiplier
 from dve_rtl.lane_orders import LaneProgram, Result, control_layout
@@ -17,16 +17,25 @@ from dve_rtl.lane_program import (
     BACK_PROP,
     FACTOR,
     GRAD_ACCUMULATE,
+    MEAN,
+    MOMENT_OPERANDS,
     MULTIPLIERS,
+    ORIGIN,
     PARAMETERS,
     PREPARE,
     RESULT_OF_BACK_PROP,
+    RESULT_OF_MOMENTS,
     SECOND_STREAMS,
+    STATISTICS,
     STREAMS,
     UNITS,
+    VARIANCE,
     Program,
     Schedule,
 )
+
+ONE_256TH = 0x3B800000
+"""1/256, the general reciprocal of the one count that the Parameter RAM has no entry for."""
 
 
 class LaneUnits(wiring.Component):
@@ -45,6 +54,8 @@ class LaneUnits(wiring.Component):
         Those of the second element of a pair; not used where the generation has no pairs.
     mean, scale, n, b, a, recip, prefactor : In(32)
         Parameters, each in the clock in which its unit works.
+    entry : In(32)
+        Of the Parameter RAM, for the tail of statistics.
     o, second : Out(32)
         What ``control.result`` selects, of both elements of a pair; comes in clock R.
     prefactor_value : Out(32)
@@ -59,7 +70,7 @@ class LaneUnits(wiring.Component):
         super().__init__(
             {
                 "control": In(control_layout(config)),
-                **{name: In(32) for name in (*STREAMS, *SECOND_STREAMS, *PARAMETERS)},
+                **{name: In(32) for name in (*STREAMS, *SECOND_STREAMS, *PARAMETERS, "entry")},
                 "o": Out(32),
                 "second": Out(32),
                 "prefactor_value": Out(32),
@@ -75,16 +86,25 @@ class LaneUnits(wiring.Component):
             m.submodules[name] = unit
         factor = Mux(control.operator.square, self.src0, self.src1)
         streams = {name: getattr(self, name) for name in (*STREAMS, *SECOND_STREAMS)}
+        streams |= {FACTOR: factor, ORIGIN: self._origin(m)}
         results = {name: unit.o for name, unit in units.items()}
-        delayed = DelayLines(m, streams | {FACTOR: factor} | results)
-        self._operands(m, units, delayed)
+        delayed = DelayLines(m, streams | results)
+        sums, moments = self._sums(m, units)
+        self._operands(m, units, delayed, moments)
 
+        is_statistics = control.program == LaneProgram.STATISTICS
         for name in ADDERS:
             subtracts = name not in self.schedule.tensor_tensor
             m.d.comb += units[name].subtract.eq(subtracts | control.operator.subtract)
+        with m.If(is_statistics):
+            m.d.comb += units[RESULT_OF_MOMENTS].subtract.eq(control.moments.subtracts)
         for name in ACCUMULATORS:
+            folds = name in STATISTICS
             m.d.comb += [
-                units[name].accumulate.eq(control.program == LaneProgram.GRAD_ACCUMULATE),
+                units[name].accumulate.eq(
+                    (control.program == LaneProgram.GRAD_ACCUMULATE) | (is_statistics & folds)
+                ),
+                units[name].fold.eq(Mux(control.halves, Fold.HALVES, Fold.WHOLE)),
                 units[name].valid.eq(control.sum_valid),
                 units[name].last.eq(control.sum_last),
             ]
@@ -93,12 +113,43 @@ class LaneUnits(wiring.Component):
             self.prefactor_value.eq(results[RESULT_OF_BACK_PROP]),
             self.sums_valid.eq(units[ACCUMULATORS[0]].sum_valid),
         ]
-        sums = {name: Signal(32, name=f"{name}_sum") for name in ACCUMULATORS}
-        with m.If(self.sums_valid):
-            m.d.sync += [sums[name].eq(units[name].sum) for name in ACCUMULATORS]
-
-        self._results(m, sums, results[RESULT_OF_BACK_PROP], delayed)
+        self._results(m, sums, results, delayed)
         return m
+
+    def _origin(self, m: Module) -> Value:
+        """x0 of the half that the element of this clock belongs to.
+
+        The elements of a pass come without a pause, so an origin comes round with its half.
+        """
+        control = self.control
+        origin, before, two_before = (Signal(32, name=f"origin_{age}") for age in range(3))
+        m.d.sync += [before.eq(origin), two_before.eq(before)]
+        m.d.comb += origin.eq(
+            Mux(control.first, self.src0, Mux(control.halves, two_before, before))
+        )
+        return origin
+
+    def _sums(self, m: Module, units) -> tuple[dict[str, Signal], dict[str, Value]]:
+        """Sums of the latest pass, and what the tail of statistics takes of them and else."""
+        moments = self.control.moments
+        sums = {name: Signal(32, name=f"{name}_sum") for name in ACCUMULATORS}
+        of_s, of_squares, spare = ACCUMULATORS
+        odd_squares = Signal(32)
+        with m.If(self.sums_valid):
+            with m.If(self.control.halves & units[of_s].sum_is_odd):
+                m.d.sync += [sums[spare].eq(units[of_s].sum), odd_squares.eq(units[of_squares].sum)]
+            with m.Else():
+                m.d.sync += [sums[name].eq(units[name].sum) for name in (of_s, of_squares)]
+            with m.If(~self.control.halves):
+                m.d.sync += sums[spare].eq(units[spare].sum)
+        operands = {
+            "sum": Mux(moments.sum_is_odd, sums[spare], sums[of_s]),
+            "squares": Mux(moments.squares_are_odd, odd_squares, sums[of_squares]),
+            "first": Mux(moments.first_is_odd, self.scale, self.mean),
+            "share": Mux(moments.share_is_256th, ONE_256TH, self.entry),
+            "size": moments.size,
+        }
+        return sums, operands
 
     def _unit(self, name: str) -> Multiplier | Accumulator | Adder | Arith:
         config = self.config
@@ -110,14 +161,21 @@ class LaneUnits(wiring.Component):
             return Arith(latency=self.schedule.latency(ARITH))
         return Adder(latency=config.add_latency)
 
-    def _operands(self, m: Module, units, delayed: "DelayLines") -> None:
+    def _operands(self, m: Module, units, delayed: "DelayLines", moments) -> None:
         control, schedule = self.control, self.schedule
 
         def operand(program: Program, unit: str, source: str) -> Value:
             if source in PARAMETERS:
                 return getattr(self, source)
+            if source in MOMENT_OPERANDS:
+                return moments[source]
             return delayed(source, schedule.delay(program, unit, source))
 
+        is_statistics = control.program == LaneProgram.STATISTICS
+        under_variance = {
+            "mul1": control.moments.multiplies_square,
+            RESULT_OF_MOMENTS: control.moments.subtracts,
+        }
         for name, unit in units.items():
             for port in ("a", "b"):
                 choices = []
@@ -125,6 +183,9 @@ class LaneUnits(wiring.Component):
                     (control.program == LaneProgram.GRAD_ACCUMULATE, GRAD_ACCUMULATE),
                     (control.prepare, PREPARE),
                     (control.program == LaneProgram.TENSOR_TENSOR, schedule.tensor_tensor),
+                    (is_statistics, STATISTICS),
+                    (is_statistics & under_variance.get(name, 0), VARIANCE),
+                    (is_statistics, MEAN),
                     (control.program == LaneProgram.BACK_PROP, BACK_PROP),
                 ):
                     source = getattr(program[name], port) if name in program else None
@@ -132,7 +193,7 @@ class LaneUnits(wiring.Component):
                         choices.append((condition, operand(program, name, source)))
                 m.d.comb += getattr(unit, port).eq(_select(choices))
 
-    def _results(self, m: Module, sums, back_prop, delayed: "DelayLines") -> None:
+    def _results(self, m: Module, sums, results, delayed: "DelayLines") -> None:
         """What is narrowed; all units of TENSOR_TENSOR wait for the slowest one."""
         schedule = self.schedule
         program = schedule.tensor_tensor
@@ -148,10 +209,12 @@ class LaneUnits(wiring.Component):
             Result.SUM0: sums["acc0"],
             Result.SUM1: sums["acc1"],
             Result.SUM2: sums["acc2"],
-            Result.BACK_PROP: back_prop,
+            Result.BACK_PROP: results[RESULT_OF_BACK_PROP],
             Result.SUM: difference("sub"),
             Result.PRODUCT: waited("mul0"),
             Result.CHOICE: waited(ARITH),
+            Result.COUNT: self.control.n_value,
+            Result.MOMENT: results[RESULT_OF_MOMENTS],
         }
         with m.Switch(self.control.result):
             for result, value in choices.items():

@@ -28,6 +28,9 @@ class Handler(enum.Enum, shape=4):
     BITVEC = 8
     COPY_PREDICATED = 9
     CAST_PREDICATED = 10
+    STATS = 11
+    STATS2 = 12  # TRANSPOSE_STATS2 too
+    AGGREGATE = 13
 
 
 class Pointer(data.Struct):
@@ -38,16 +41,26 @@ class Pointer(data.Struct):
     psum: 1
 
 
-class Walk(data.Struct):
+def walk_layout(rank: int) -> data.StructLayout:
     """One operand: where it starts, its element type, its nested walk (isa_common.md 4.3).
 
     Unused dimensions have count 1. Steps are in elements, index 0 is the innermost dimension.
     """
+    return data.StructLayout(
+        {
+            "start": Pointer,
+            "dtype": DTYPE,
+            "step": data.ArrayLayout(signed(16), rank),
+            "count": data.ArrayLayout(16, rank),
+        }
+    )
 
-    start: Pointer
-    dtype: DTYPE
-    step: data.ArrayLayout(signed(16), 3)
-    count: data.ArrayLayout(16, 3)
+
+RANK = 4
+"""Dimensions of source 0, the only operand that may be a TENSOR4D (batchnorm.md section 10)."""
+
+Walk = walk_layout(3)
+DeepWalk = walk_layout(RANK)
 
 
 class Update(data.Struct):
@@ -70,6 +83,8 @@ class Operation(data.Struct):
     handler                 src0                  src1, dst        imm0        imm1
     ======================= ===================== ================ =========== ===========
     GRAD_ACCUMULATE         Om                    d_y, three sums  mean        inv_std
+    STATS, STATS2           elements              -, results       -           -
+    AGGREGATE               tuples                -, results       -           -
     PARAM_LOAD              A, B, C               -                mean        -
     PARAM_LOAD2             B, C                  -                mean        A
     LOAD_PARAMETER_RAM      entries, in one walk  -                -           -
@@ -89,13 +104,15 @@ class Operation(data.Struct):
     operator: 6  # of TENSOR_TENSOR and BITVEC: a code below 0x40 (isa_common.md 6.1)
     reason: 5  # isa_common.md 5.8; 0 to 16
     channels: 8  # 1 to 128; 1 for LOAD_PARAMETER_RAM
-    src0: Walk
+    src0: DeepWalk
     src1: Walk
     dst: Walk
     imm0: Pointer
     imm1: Pointer
     imm_dtype: DTYPE
-    element_count: 32  # N, a binary32 pattern
+    elements: 10  # of src0, of STATS and STATS2: 1 to 512
+    element_count: 32  # N, or the even count; a binary32 pattern
+    odd_count: 32
     first_entry: 8  # of LOAD_PARAMETER_RAM
     serial: 1  # elements must be read and written one after the other (4.3)
     pair: 1  # two adjacent elements a slot, see above
@@ -133,6 +150,8 @@ class SlotKind(enum.Enum, shape=4):
     LOAD_B = 7
     LOAD_C = 8
     LOAD_ENTRY = 9  # one entry of the Parameter RAM
+    FIRST = 10  # an element, the first of the statistics, or of the even ordinals
+    FIRST_ODD = 11
 
 
 class Slot(data.Struct):

@@ -5,6 +5,7 @@ each other without draining the lanes; instructions do drain them, so that each 
 of the one before.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from amaranth import *
@@ -13,9 +14,29 @@ from amaranth.lib.wiring import In, Out
 
 from dve_rtl.config import PARTIALS, EngineConfig
 from dve_rtl.fp32.accumulator import min_period
+from dve_rtl.lane_program import Moments
 from dve_rtl.memory.store import last_group, row_of
 from dve_rtl.memory.walker import Walker
 from dve_rtl.payloads import Handler, Issue, Operation, SlotKind
+
+
+def pass_gap(config: EngineConfig) -> int:
+    """Clocks between the last element of a pass and the first of the next.
+
+    The accumulators fold in eight of them. A prefactor, issued in the first, must be in its RAM
+    before the first element reads it, one clock before that element's last multiplication.
+    """
+    return max(PARTIALS, config.mul_latency + 2)
+
+
+def statistics_gap(config: EngineConfig) -> int:
+    """The same for statistics, whose folds must not wait for a slot in the next pass.
+
+    The last addition of a fold starts two adder latencies after the eight clocks in which the
+    partials come round, one more where two want one slot, and the sums of the next pass may not
+    come before the tail has taken them.
+    """
+    return max(PARTIALS + 1 + 2 * config.add_latency, Moments(config).end)
 
 
 @dataclass(frozen=True)
@@ -28,15 +49,16 @@ class PassTable:
         Lead slots in order, each with the immediate it reads.
     elements : tuple of SlotKind
         Kinds of the element slots; the last one repeats.
-    gap : bool
-        The lead lasts at least as long as the units need between two passes.
+    gap : callable or None
+        Clocks that the units of a configuration need between two passes; the lead of each but the
+        first, or of all if there are lead slots, lasts at least as long.
     takes_count : bool
         The reciprocal of the instruction's element count is formed first.
     """
 
     lead: tuple[tuple[SlotKind, str | None], ...]
     elements: tuple[SlotKind, ...]
-    gap: bool = False
+    gap: Callable[[EngineConfig], int] | None = None
     takes_count: bool = False
 
 
@@ -44,10 +66,18 @@ PASSES: dict[Handler, PassTable] = {
     Handler.GRAD_ACCUMULATE: PassTable(
         lead=((SlotKind.IMM_MEAN, "imm0"), (SlotKind.IMM_SCALE, "imm1")),
         elements=(SlotKind.ELEMENT,),
-        gap=True,
+        gap=pass_gap,
     ),
     Handler.BACK_PROP: PassTable(
-        lead=((SlotKind.PREPARE, None),), elements=(SlotKind.ELEMENT,), gap=True
+        lead=((SlotKind.PREPARE, None),), elements=(SlotKind.ELEMENT,), gap=pass_gap
+    ),
+    Handler.STATS: PassTable(
+        lead=(), elements=(SlotKind.FIRST, SlotKind.ELEMENT), gap=statistics_gap
+    ),
+    Handler.STATS2: PassTable(
+        lead=(),
+        elements=(SlotKind.FIRST, SlotKind.FIRST_ODD, SlotKind.ELEMENT),
+        gap=statistics_gap,
     ),
     Handler.PARAM_LOAD: PassTable(
         lead=((SlotKind.LOAD_MEAN, "imm0"),),
@@ -69,22 +99,18 @@ PASSES: dict[Handler, PassTable] = {
 }
 
 
-def pass_gap(config: EngineConfig) -> int:
-    """Clocks between the last element of a pass and the first of the next.
-
-    The accumulators fold in eight of them. A prefactor, issued in the first, must be in its RAM
-    before the first element reads it, one clock before that element's last multiplication.
-    """
-    return max(PARTIALS, config.mul_latency + 2)
+def _lead_clocks(config: EngineConfig, table: PassTable) -> int:
+    """Fewest clocks of a lead."""
+    return len(table.lead) if table.gap is None else table.gap(config)
 
 
 class Sequencer(wiring.Component):
     """Turns operations into issue slots, in order, and says when each has ended.
 
     Initiation interval 1 slot. The first slot of an instruction is issued two clocks after
-    ``begin`` (later for a parameter load, which waits for the reciprocal of N). In GradAccumulate
-    and BackProp at least ``pass_gap(config)`` clocks lie between the elements of two passes; a pass
-    without a lead follows in the next clock.
+    ``begin`` (later for a parameter load, which waits for the reciprocal of N). Between the
+    elements of two passes lies the gap of their ``PassTable``; without one and without a lead, a
+    pass follows in the next clock.
 
     Parameters
     ----------
@@ -142,20 +168,21 @@ class Sequencer(wiring.Component):
         m = Module()
         op = self.i.p
         group = Signal(7)
-        first_lead = Signal(range(pass_gap(self.config)))
-        lead = Signal.like(first_lead)
+        longest = max(_lead_clocks(self.config, table) for table in PASSES.values())
+        lead = Signal(range(longest))
         element = Signal(2)  # ordinal in the pass, stopping at the last kind of its table
         has_updated = Signal()
         owes_update = op.update.valid & ~has_updated & ~self.updated
         waiting = Signal()  # a serial instruction has an element on its way
         has_lead = Signal()
+        leads_first = Signal()  # of the first pass too
         takes_count = Signal()
         lead_over = Signal()
         kind = Signal(SlotKind)
         moves = Signal()  # an element slot is issued
 
-        m.submodules.walker0 = walker0 = Walker()
-        m.submodules.walker1 = walker1 = Walker()
+        m.submodules.walker0 = walker0 = Walker(len(op.src0.step))
+        m.submodules.walker1 = walker1 = Walker(len(op.src1.step))
         for walker, walk in ((walker0, op.src0), (walker1, op.src1)):
             m.d.comb += [
                 walker.walk.eq(walk),
@@ -182,9 +209,10 @@ class Sequencer(wiring.Component):
         with m.Switch(op.handler):
             for handler, table in PASSES.items():
                 with m.Case(handler):
-                    length = pass_gap(self.config) if table.gap else len(table.lead)
+                    length = _lead_clocks(self.config, table)
                     m.d.comb += [
                         has_lead.eq(length > 0),
+                        leads_first.eq(len(table.lead) > 0),
                         takes_count.eq(table.takes_count),
                         lead_over.eq((lead + 1 >= length) & (gap_over if table.gap else 1)),
                     ]
@@ -213,7 +241,7 @@ class Sequencer(wiring.Component):
                         m.d.comb += self.begin.eq(1)
                         with m.If(takes_count):
                             m.next = "COUNT"
-                        with m.Elif(has_lead):
+                        with m.Elif(leads_first):
                             m.next = "LEAD"
                         with m.Else():
                             m.next = "ELEMENTS"
@@ -228,7 +256,7 @@ class Sequencer(wiring.Component):
                     m.next = "LEAD"
             with m.State("LEAD"):
                 self._lead(m, op, lead, kind, issue.read0, group)
-                with m.If(lead + 1 < pass_gap(self.config)):
+                with m.If(lead + 1 < longest):
                     m.d.sync += lead.eq(lead + 1)
                 with m.If(lead_over):
                     m.next = "ELEMENTS"

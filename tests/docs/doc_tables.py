@@ -66,13 +66,14 @@ from dve_rtl.lane_program import (
     GRAD_ACCUMULATE,
     PARAMETERS,
     PREPARE,
+    STATISTICS,
     TENSOR_TENSOR,
     Action,
     Program,
     Schedule,
 )
 from dve_rtl.payloads import Handler
-from dve_rtl.sequencer import PASSES, pass_gap
+from dve_rtl.sequencer import PASSES, pass_gap, statistics_gap
 from dve_studies.backward import results as backward_results
 from dve_studies.backward import tables as backward_tables
 from dve_studies.summation import results
@@ -131,6 +132,15 @@ ROLES = {
         "imm0_src": "0 or 1 pointer, 2 register",
         "imm1_src": "the same for imm1",
     },
+    "S4D2_BN": {
+        "src": "elements; 0x62: tuples of count, mean and nvar",
+        "in_dtype": "of src",
+        "out_dtype": "of the results",
+        "even_count": "count of the even ordinals, 0x60: of all; 0x62: 0; copied, not counted",
+        "odd_count": "count of the odd ordinals; 0x60: not used; 0x62: 0",
+        "dst": "0x60: count, mean, nvar; 0x61, 0x82: those of the even and of the odd ordinals; "
+        "0x62: mean, variance",
+    },
     "S3S3D3_TT": {
         "in0_in1_dtype": "low nibble src0, high nibble src1",
         "out_dtype": "of the result",
@@ -170,18 +180,20 @@ REASONS = {
     "odd",
     Reason.REGION: "a start address in neither memory, or a PSUM destination whose elements are "
     "not 4 bytes",
-    Reason.PARTITION: "channels 0 or above 128, a start partition that they do not fit, or a start "
-    "byte outside the configured partition",
+    Reason.PARTITION: "channels 0 or above 128, or in 0x82 no multiple of 32; a start "
+    "partition that they do not fit, or a start byte outside the configured partition",
     Reason.COUNT_ZERO: "a count of 0",
     Reason.COUNT_MISMATCH: "counts of src0 and src1, or of src0 and an element-wise dst, differ; a "
-    "fixed count is not met; an innermost count of a source of 0x8a, 0x8b or 0x8f is odd; or a "
+    "fixed count is not met; a source of 0x60, 0x61, 0x62 or 0x82 has too many elements, or not a "
+    "multiple; an innermost count of a source of 0x8a, 0x8b or 0x8f is odd; or a "
     "product exceeds 2^32 - 1",
     Reason.SOURCE_PLACEMENT: "both sources in PSUM, or in SBUF but in different quadrants",
     Reason.ADDRESSING_MODE: "a word that is neither an address nor a register, or a register that "
     "holds more than 29 bits",
     Reason.WALK: "some byte of a walk lies outside the configured partition",
     Reason.RESERVED: "a reserved byte is not 0",
-    Reason.IMMEDIATE: "a selector, pointer, register number or number of an immediate is illegal",
+    Reason.IMMEDIATE: "a selector, pointer, register number or number of an immediate is illegal; "
+    "in 0x62 a count is not 0",
 }
 
 
@@ -257,7 +269,7 @@ def structs() -> str:
 
 def patterns() -> str:
     """Byte tables of the access patterns."""
-    ranks = [tensor(rank) for rank in (1, 2, 3)]
+    ranks = [tensor(rank) for rank in (1, 2, 3, 4)]
     fields = [member.name for member in ranks[0].members]
     rows = []
     for struct in ranks:
@@ -292,7 +304,12 @@ def dtypes() -> str:
 
     headings = (
         *("code", "type", "bytes", "sources of 0x63, 0x94", "immediates of 0x63, 0x94"),
-        *("parameters of 0x64, 0x8e", "sums", "sources of 0x41, 0x65", "results of 0x41, 0x65"),
+        *(
+            "parameters of 0x64, 0x8e",
+            "sums, statistics",
+            "sources of 0x41, 0x60 to 0x62, 0x65, 0x82",
+        ),
+        "results of 0x41, 0x65",
         *("data and results of 0x72, 0x99", "operands of 0x51, predicates"),
     )
     return table(headings, map(row, Dtype))
@@ -392,6 +409,7 @@ def latencies() -> str:
         "BITVEC, exact copy: element to write": lambda c: Schedule(c).bitvec_latency,
         "completion: last write to stream": lambda c: COMPLETION_CLOCKS,
         "gap between two passes": pass_gap,
+        "gap between two passes of statistics": statistics_gap,
         "fewest clocks between two first elements": lambda c: min_period(c.add_latency),
         "serial BackProp: element to next element": lambda c: back_prop_tail(c) + 1,
         "serial TENSOR_TENSOR: element to next element": lambda c: tensor_tensor_tail(c) + 1,
@@ -424,6 +442,7 @@ def lane_programs() -> str:
         "BACK_PROP": BACK_PROP,
         "PREPARE": PREPARE,
         "TENSOR_TENSOR": TENSOR_TENSOR,
+        "STATISTICS": STATISTICS,
     }
     for name, program in programs.items():
         rows = []
@@ -527,10 +546,14 @@ def passes() -> str:
     rows = []
     for handler, entry in PASSES.items():
         lead = listing(kind for kind, _ in entry.lead)
+        waits = ""
+        if entry.gap is not None:
+            first = "" if entry.lead else ", but for the first pass"
+            waits = f", then idle up to the gap{first}"
         rows.append(
             (
                 handler.name,
-                lead + (", then idle up to the gap" if entry.gap else ""),
+                lead + waits,
                 listing(entry.elements),
                 "yes" if entry.takes_count else "",
             )

@@ -205,6 +205,34 @@ class RandomRecords:
             fields["out_dtype"] = hi
         return encode(opcode, fields)
 
+    def statistics(self, opcode):
+        """One of S4D2_BN; counts are what they are now and then only."""
+        totals, results = {
+            Opcode.BATCH_NORM_STATS: ([*range(1, 21), 255, 256], 3),
+            Opcode.BATCH_NORM_STATS2: ([*range(1, 21), 255, 256, 511, 512], 6),
+            Opcode.TRANSPOSE_BATCH_NORM_STATS2: ([32, 64], 6),
+            Opcode.BATCH_NORM_AGGREGATE: ([*range(3, 61, 3), 180], 2),
+        }[opcode]
+        if opcode is Opcode.TRANSPOSE_BATCH_NORM_STATS2:
+            self.channels = 32
+        total = int(self.pick(totals))
+        inner, middle, outer = divisors_of(total, self.rng)
+        row = divisors_of(inner, self.rng)[0]
+        shape = (row, inner // row, middle, outer)
+        dtype, out = self.pick(PLAIN), self.pick(FLOATS)
+        rows = int(self.rng.choice([d for d in (1, 2, 3, 6) if results % d == 0]))
+        fields = {
+            **self.tensor("src", self.base(self.rng.choice(["sbuf", "psum"])), dtype, shape),
+            **self.result((results // rows, rows), out),
+            "in_dtype": dtype,
+            "out_dtype": out,
+            "num_active_channels": self.channels,
+        }
+        if opcode is not Opcode.BATCH_NORM_AGGREGATE:
+            counts = self.rng.choice([0, 1, 128, 256, -0.0, 0.1, 70000, -3e38], 2)
+            fields |= {"even_count": bits(counts[0]), "odd_count": bits(counts[1])}
+        return encode(opcode, fields)
+
     def accumulate(self, opcode):
         total = int(self.rng.integers(1, 21))
         lo, hi, out = self.pick(SOURCES), self.pick(SOURCES), self.pick(FLOATS)

@@ -1,6 +1,6 @@
 """The instructions as the specification words them: one channel, one element, one operation.
 
-Reads records at the byte offsets of batchnorm.md sections 2 to 7 and isa_common.md 5.1, keeps
+Reads records at the byte offsets of batchnorm.md sections 2 to 10 and isa_common.md 5.1, keeps
 memories as bytearrays, converts and computes one number at a time. It shares nothing with the
 golden machine and is as slow as it looks. Legality is not checked.
 """
@@ -9,6 +9,25 @@ import struct
 
 from scalar_arithmetic import BIT_VECTOR, OPERATORS, add, div, mul, sub
 from scalar_conversions import FP32, SIZE, Converters
+
+
+def float_bits(number):
+    return struct.unpack("<I", struct.pack("<f", number))[0]
+
+
+def tree(terms):
+    """Neighbours are added, then neighbours of these sums, until one is left."""
+    while len(terms) > 1:
+        terms = [add(a, b) for a, b in zip(terms[0::2], terms[1::2], strict=True)]
+    return terms[0]
+
+
+def fold(terms):
+    """batchnorm.md 8."""
+    partials = [0] * 8
+    for e, term in enumerate(terms):
+        partials[e % 8] = add(partials[e % 8], term)
+    return tree(partials)
 
 
 class ScalarMachine:
@@ -32,6 +51,10 @@ class ScalarMachine:
 
     def execute(self, record):
         {
+            0x60: self.statistics,
+            0x61: self.statistics,
+            0x82: self.statistics,
+            0x62: self.aggregate,
             0x63: self.grad_accumulate,
             0x94: self.grad_accumulate2,
             0x64: self.parameter_load,
@@ -121,9 +144,57 @@ class ScalarMachine:
                 xn = mul(sub(om, mean), inv_std)
                 for partials, term in zip(q, (dy, mul(dy, xn), xn), strict=True):
                     partials[e % 8] = add(partials[e % 8], term)
-            for (q0, q1, q2, q3, q4, q5, q6, q7), at in zip(q, dst_walk, strict=True):
-                low, high = add(add(q0, q1), add(q2, q3)), add(add(q4, q5), add(q6, q7))
-                self.put(dst_at, k, out_dtype, at, add(low, high))
+            for partials, at in zip(q, dst_walk, strict=True):
+                self.put(dst_at, k, out_dtype, at, tree(partials))
+
+    def statistics(self, record):
+        src_at, walk = self.pattern(record, 12, 4)
+        counts = struct.unpack_from("<II", record, 40)
+        whole = [(counts[0], range(len(walk)), range(8))]
+        halves = [(counts[i], range(i, len(walk), 2), range(i, 8, 2)) for i in range(2)]
+        for k in range(record[34]):
+            x = [self.get(src_at, k, record[32], at) for at in walk]
+            results = []
+            for count, ordinals, partials in whole if record[0] == 0x60 else halves:
+                results += [count, *self.mean_and_nvar(x, ordinals, partials)]
+            self.results(record, k, results)
+
+    def mean_and_nvar(self, x, ordinals, partials):
+        if not ordinals:
+            return 0, 0
+        sums, squares = [0] * 8, [0] * 8
+        for e in ordinals:
+            s = sub(x[e], x[ordinals[0]])
+            sums[e % 8] = add(sums[e % 8], s)
+            squares[e % 8] = add(squares[e % 8], mul(s, s))
+        n = float_bits(len(ordinals))
+        m = mul(tree([sums[i] for i in partials]), self.reciprocal(n))
+        nvar = sub(tree([squares[i] for i in partials]), mul(n, mul(m, m)))
+        return add(x[ordinals[0]], m), nvar
+
+    def aggregate(self, record):
+        src_at, walk = self.pattern(record, 12, 4)
+        for k in range(record[34]):
+            x = [self.get(src_at, k, record[32], at) for at in walk]
+            tuples = list(zip(x[0::3], x[1::3], x[2::3], strict=True))
+            recip = self.reciprocal(fold(count for count, _, _ in tuples))
+            mean = mul(fold(mul(count, mean_i) for count, mean_i, _ in tuples), recip)
+            between = []
+            for count, mean_i, _ in tuples:
+                d = sub(mean_i, mean)
+                between.append(mul(count, mul(d, d)))
+            nvar = add(fold(nvar_i for _, _, nvar_i in tuples), fold(between))
+            self.results(record, k, [mean, mul(nvar, recip)])
+
+    def results(self, record, k, values):
+        dst_at, walk = self.pattern(record, 48, 2)
+        for at, bits in zip(walk, values, strict=True):
+            self.put(dst_at, k, record[33], at, bits)
+
+    def reciprocal(self, n):
+        value = struct.unpack("<f", struct.pack("<I", n))[0]
+        tabulated = 1 <= value <= 255 and value == int(value)
+        return self.ram[int(value)] if tabulated else div(0x3F80_0000, n)
 
     def parameter_load(self, record):
         src_at, walk = self.pattern(record, 16, 2)
@@ -154,9 +225,7 @@ class ScalarMachine:
         lo, hi, out = record[12] & 15, record[12] >> 4, record[13]
         for k in range(record[15]):
             n, mean, a, b, c = self.lanes[k]
-            value = struct.unpack("<f", struct.pack("<I", n))[0]
-            tabulated = 1 <= value <= 255 and value == int(value)
-            prefactor = mul(a, self.ram[int(value)] if tabulated else div(0x3F80_0000, n))
+            prefactor = mul(a, self.reciprocal(n))
             for x_e, dy_e, dst_e in zip(x_walk, dy_walk, dst_walk, strict=True):
                 x, dy = self.get(x_at, k, lo, x_e), self.get(dy_at, k, hi, dy_e)
                 t2 = sub(mul(n, dy), b)

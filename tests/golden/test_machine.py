@@ -403,6 +403,23 @@ def test_bf16_opcodes_equal_the_scalar_machine(opcode, operator):
 
 
 @pytest.mark.parametrize(
+    "opcode",
+    [
+        *(Opcode.BATCH_NORM_STATS, Opcode.BATCH_NORM_STATS2),
+        *(Opcode.BATCH_NORM_AGGREGATE, Opcode.TRANSPOSE_BATCH_NORM_STATS2),
+    ],
+)
+def test_statistics_equal_the_scalar_machine(opcode):
+    for seed in range(80):
+        records = RandomRecords([int(opcode), seed])
+        if seed % 2:
+            records.any_control()
+        if seed % 8 == 7:  # what recip reads need not be reciprocals
+            records.machine.parameter_ram.view(np.uint32)[:] = records.words(256)
+        agree(records.machine, records.statistics(opcode))
+
+
+@pytest.mark.parametrize(
     "opcode", [Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2]
 )
 def test_grad_accumulate_equals_the_scalar_machine(opcode):
@@ -421,3 +438,22 @@ def test_parameter_loads_equal_the_scalar_machine():
         for record in (records.load(), records.load2(), records.load_ram()):
             agree(records.machine, record)
         agree(records.machine, records.back_prop())
+
+
+def test_forward_and_backward_in_one_program_equal_the_scalar_machine():
+    """Each on what the ones before it left in memory, lane state and Parameter RAM."""
+    for seed in range(20):
+        records = RandomRecords([60, 65, seed])
+        kinds = [
+            lambda r: r.statistics(Opcode.BATCH_NORM_STATS),
+            lambda r: r.statistics(Opcode.BATCH_NORM_STATS2),
+            lambda r: r.statistics(Opcode.BATCH_NORM_AGGREGATE),
+            lambda r: r.accumulate(Opcode.BATCH_NORM_GRAD_ACCUMULATE2),
+            RandomRecords.load,
+            RandomRecords.load2,
+            RandomRecords.load_ram,
+            RandomRecords.back_prop,
+            RandomRecords.tensor_tensor,
+        ]
+        for index in records.rng.permutation(len(kinds)):
+            agree(records.machine, kinds[index](records))

@@ -7,7 +7,7 @@ from dve_golden.isa.generations import Generation
 from dve_rtl.config import EngineConfig
 from dve_rtl.fp32.accumulator import min_period
 from dve_rtl.payloads import Handler, SlotKind
-from dve_rtl.sequencer import Sequencer, pass_gap
+from dve_rtl.sequencer import Sequencer, pass_gap, statistics_gap
 
 LANES = 8
 SUNDA = EngineConfig(lanes=LANES, generation=Generation.SUNDA)
@@ -34,7 +34,7 @@ def walk(offset, count, *, step=(1, 1, 1), dtype=Dtype.FP32, **place):
 
 def operation(handler, channels=1, **fields):
     """Two sources of two by two elements; both immediates in PSUM and another quadrant."""
-    return {
+    op = {
         "handler": handler,
         "channels": channels,
         "src0": walk(64, (2, 2, 1), step=(1, 5, 1), quadrant=1),
@@ -45,6 +45,8 @@ def operation(handler, channels=1, **fields):
         "element_count": 0x40400000,
         **fields,
     }
+    source = op["src0"]
+    return op | {"src0": source | {"step": (*source["step"], 1), "count": (*source["count"], 1)}}
 
 
 class Bench:
@@ -128,6 +130,11 @@ class Bench:
     @property
     def clocks(self):
         return [clock for clock, *_ in self.slots]
+
+
+def deep(walk, step, count):
+    """A walk with a fourth dimension."""
+    return walk | {"step": (*walk["step"][:3], step), "count": (*walk["count"][:3], count)}
 
 
 def place(read):
@@ -353,3 +360,34 @@ def test_no_update_where_none_is_owed():
     bench = Bench(SIM, [operation(handler, **loads.get(handler, {})) for handler in kinds])
     assert len(bench.ends) == 3
     assert not bench.updates
+
+
+@pytest.mark.parametrize("config", [SIM, DEEP])
+@pytest.mark.parametrize(
+    ("handler", "firsts"),
+    [
+        (Handler.STATS, [SlotKind.FIRST]),
+        (Handler.STATS2, [SlotKind.FIRST, SlotKind.FIRST_ODD]),
+    ],
+)
+def test_statistics_begin_at_once_and_wait_between_passes(config, handler, firsts):
+    op = operation(handler, channels=9)
+    op["src0"] = deep(op["src0"], 40, 2)
+    bench = Bench(config, [op])
+    kinds = firsts + (8 - len(firsts)) * [SlotKind.ELEMENT]
+    assert bench.kinds == 2 * kinds
+    second = 8 + statistics_gap(config)
+    first_clock = bench.begins[0] + 2
+    assert bench.clocks == [first_clock + at + i for at in (0, second) for i in range(8)]
+    # 64 + 4 * (i0 + 5 * i1 + 40 * i3)
+    offsets = [64 + 4 * (i0 + 5 * i1 + 40 * i3) for i3 in (0, 1) for i1 in (0, 1) for i0 in (0, 1)]
+    assert [read.offset for _, _, read, _ in bench.slots] == 2 * offsets
+
+
+@pytest.mark.parametrize("handler", [Handler.STATS, Handler.STATS2])
+def test_statistics_of_one_element(handler):
+    bench = Bench(SIM, [operation(handler, channels=9, src0=walk(64, (1, 1, 1)))])
+    assert bench.kinds == 2 * [SlotKind.FIRST]
+    assert [slot.last for _, slot, _, _ in bench.slots] == [1, 1]
+    assert [slot.final for _, slot, _, _ in bench.slots] == [0, 1]
+    assert bench.clocks[1] - bench.clocks[0] == 1 + statistics_gap(SIM)

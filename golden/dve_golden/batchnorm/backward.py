@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dve_golden.batchnorm.engine import Engine, make_engine
+from dve_golden.batchnorm.engine import Engine, choose_engine
 from dve_golden.batchnorm.layer import Gradients, Layer
 from dve_golden.batchnorm.on_engine import EngineBackward
 from dve_golden.batchnorm.on_host import host_backward, host_step_count
@@ -103,7 +103,7 @@ def backward(
         relu_mask=relu_mask,
         beta=beta,
     )
-    engine = _engine(backend, generation, engine_options)
+    engine = choose_engine(backend, generation, engine_options)
     if on_engine:
         return EngineBackward(layer, engine, mean_coupling=mean_coupling).run()
     return host_backward(layer, engine, mean_coupling=mean_coupling)
@@ -118,24 +118,3 @@ def step_count(layer: Layer, sbuf_bytes: int, *, on_engine: bool = True) -> int:
         If a partition holds no tile.
     """
     return Plan.fit(layer, sbuf_bytes).steps if on_engine else host_step_count(layer, sbuf_bytes)
-
-
-def _engine(
-    backend: str | Engine, generation: Generation | str | None, options: dict[str, Any]
-) -> Engine:
-    if generation is not None:
-        try:
-            generation = Generation(generation)
-        except ValueError:
-            names = ", ".join(Generation)
-            raise ValueError(f"generation must be one of {names}, got {generation!r}") from None
-    if isinstance(backend, str):
-        chosen = {} if generation is None else {"generation": generation}
-        return make_engine(backend, **chosen, **options)
-    if options:
-        raise TypeError(f"an engine takes no options, got {', '.join(options)}")
-    if not (hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes")):
-        raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
-    if generation not in (None, backend.generation):
-        raise ValueError(f"the engine is {backend.generation}, not {generation}")
-    return backend

@@ -106,3 +106,42 @@ def make_engine(backend: str, **options: Any) -> Engine:
     if backend == "rtl":
         return import_module(RTL_MODULE).engine(**options)
     raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
+
+
+def choose_engine(
+    backend: str | Engine, generation: Generation | str | None, options: dict[str, Any]
+) -> Engine:
+    """The engine that a caller of this package asks for.
+
+    Parameters
+    ----------
+    backend
+        A name as of `make_engine`, or an engine.
+    generation
+        Of a named backend; of an engine, to be sure of it.
+    options
+        For the constructor of a named backend.
+
+    Raises
+    ------
+    ValueError
+        If the backend or the generation is unknown, or the engine is of another one.
+    TypeError
+        If options are given for an engine that exists already.
+    """
+    if generation is not None:
+        try:
+            generation = Generation(generation)
+        except ValueError:
+            names = ", ".join(Generation)
+            raise ValueError(f"generation must be one of {names}, got {generation!r}") from None
+    if isinstance(backend, str):
+        chosen = {} if generation is None else {"generation": generation}
+        return make_engine(backend, **chosen, **options)
+    if options:
+        raise TypeError(f"an engine takes no options, got {', '.join(options)}")
+    if not (hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes")):
+        raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
+    if generation not in (None, backend.generation):
+        raise ValueError(f"the engine is {backend.generation}, not {generation}")
+    return backend

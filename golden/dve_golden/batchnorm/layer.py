@@ -81,21 +81,13 @@ class Layer:
             is negative, inv_std, var and eps are missing or contradict each other, or a fused
             rectifier has neither a mask nor beta, or a mask that is none.
         """
-        if not isinstance(dtype, str) or dtype not in STORAGE_DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(STORAGE_DTYPES)}, got {dtype!r}")
-        storage = STORAGE_DTYPES[dtype]
-        x, dy = numeric("x", x), numeric("dy", dy)
-        if not 2 <= x.ndim <= 5:
-            raise ValueError(f"x must be [N, C, ...] of rank 2 to 5, got shape {x.shape}")
+        storage = storage_dtype(dtype)
+        x, dy = activation(x, storage), numeric("dy", dy)
         if x.shape != dy.shape:
             raise ValueError(f"x and dy must have one shape, got {x.shape} and {dy.shape}")
         channels = x.shape[1]
-        if channels == 0:
-            raise ValueError(f"x has no channels: shape {x.shape}")
-        if x.size == 0:
-            raise ValueError(f"x has no elements: shape {x.shape}")
         return cls(
-            x=_quantize(x, storage),
+            x=x,
             dy=_quantize(dy, storage),
             mean=parameter("mean", mean, channels),
             inv_std=inverse_deviation(inv_std, var, eps, channels),
@@ -129,6 +121,37 @@ class Layer:
     def per_channel(self, values: NDArray) -> NDArray:
         """View [C] values so that they broadcast against x."""
         return values.reshape((-1,) + (1,) * (self.x.ndim - 2))
+
+
+def storage_dtype(name: str) -> Dtype:
+    """The storage format of a name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if not isinstance(name, str) or name not in STORAGE_DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(STORAGE_DTYPES)}, got {name!r}")
+    return STORAGE_DTYPES[name]
+
+
+def activation(x: ArrayLike, storage: Dtype) -> NDArray[np.float32]:
+    """The input of a layer, [N, C, ...], rounded to binary32 and then to its storage format.
+
+    Raises
+    ------
+    ValueError
+        If it is not numeric, its rank is not 2 to 5, or there is no channel or no element.
+    """
+    values = numeric("x", x)
+    if not 2 <= values.ndim <= 5:
+        raise ValueError(f"x must be [N, C, ...] of rank 2 to 5, got shape {values.shape}")
+    if values.shape[1] == 0:
+        raise ValueError(f"x has no channels: shape {values.shape}")
+    if values.size == 0:
+        raise ValueError(f"x has no elements: shape {values.shape}")
+    return _quantize(values, storage)
 
 
 def channel_major(values: NDArray) -> NDArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from dve_golden.execute.aggregate import aggregate
 from dve_golden.execute.gradient_sums import grad_accumulate, grad_accumulate2
 from dve_golden.execute.input_gradient import back_prop
 from dve_golden.execute.operands import Operands
@@ -12,6 +13,7 @@ from dve_golden.execute.parameter_load import (
 )
 from dve_golden.execute.predicated_copy import copy_or_cast_predicated
 from dve_golden.execute.sequencer_records import no_operation
+from dve_golden.execute.statistics import stats, stats2
 from dve_golden.execute.tensor_tensor import tensor_tensor, tensor_tensor_bitvec
 from dve_golden.isa.enums import Opcode
 from dve_golden.state import State
@@ -21,6 +23,10 @@ Handler = Callable[[State, Operands], None]
 HANDLERS: dict[Opcode, Handler] = {
     Opcode.TENSOR_TENSOR_ARITH_OP: tensor_tensor,
     Opcode.TENSOR_TENSOR_BITVEC_OP: tensor_tensor_bitvec,
+    Opcode.BATCH_NORM_STATS: stats,
+    Opcode.BATCH_NORM_STATS2: stats2,
+    Opcode.BATCH_NORM_AGGREGATE: aggregate,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: stats2,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: grad_accumulate,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: grad_accumulate2,
     Opcode.BATCH_NORM_PARAM_LOAD: load_parameters,

@@ -1,4 +1,4 @@
-"""The architectural sum of a reduction (batchnorm.md section 8).
+"""The architectural sum of a reduction (batchnorm.md sections 8, 10).
 
 Eight partial sums, so that the bits do not depend on how deep an adder pipeline is: ordinal e
 goes to partial e mod 8, in increasing order of e, and a fixed tree joins the partials.
@@ -49,6 +49,19 @@ class Fold:
         """The sum of each channel, [channels]; all eight partials take part."""
         q = self._partials
         return ((q[0] + q[1]) + (q[2] + q[3])) + ((q[4] + q[5]) + (q[6] + q[7]))
+
+    def even(self) -> Floats:
+        """The sum of the even ordinals alone, [channels] (batchnorm.md section 10)."""
+        return self._half(0)
+
+    def odd(self) -> Floats:
+        """The sum of the odd ordinals alone, [channels]."""
+        return self._half(1)
+
+    def _half(self, first: int) -> Floats:
+        """The tree of `total`, of every other partial; there are as many, so parity is kept."""
+        q = self._partials[first::2]
+        return (q[0] + q[1]) + (q[2] + q[3])
 
     def _add_slab(self, slab: Floats) -> None:
         """Add up to eight ordinals, starting at the next partial and not wrapping."""

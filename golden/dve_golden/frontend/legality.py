@@ -1,4 +1,4 @@
-"""Whether a record may execute, and if not, why (isa_common.md 5.8; batchnorm.md 2 to 7).
+"""Whether a record may execute, and if not, why (isa_common.md 5.8; batchnorm.md 2 to 7, 10).
 
 Reasons 1 and 2 come first and alone; everything else is evaluated together and the lowest reason
 is reported. The generation decides which opcodes are known, where the memories lie and which form
@@ -8,7 +8,8 @@ a register word has; all else is the same in every generation.
 from collections.abc import Callable
 from functools import partial
 
-from dve_golden.frontend import nearest, tensor_tensor
+from dve_golden.frontend import nearest, statistics, tensor_tensor
+from dve_golden.frontend.immediates import check_finite
 from dve_golden.frontend.inspection import Inspection, field_bytes
 from dve_golden.frontend.operands import (
     check_channels,
@@ -25,6 +26,7 @@ from dve_golden.isa.codec import decode_fields
 from dve_golden.isa.dispatch import INVALID_OPCODE, opcode_name
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
+    EXECUTED,
     FLOAT_DTYPES,
     GRAD_ACCUMULATE_DTYPES,
     INST_WORD_LEN,
@@ -54,7 +56,7 @@ LOADED_PARAMETERS = {Opcode.BATCH_NORM_PARAM_LOAD: 3, Opcode.BATCH_NORM_PARAM_LO
 FP32_BYTES = DTYPE_BYTES[Dtype.FP32]
 
 _EXECUTED = {
-    generation: frozenset(int(code) for code in Opcode if in_generation(code, generation))
+    generation: frozenset(int(code) for code in EXECUTED if in_generation(code, generation))
     for generation in Generation
 }
 """Opcodes that the engine executes, by generation."""
@@ -179,15 +181,6 @@ def _reserved_fields(record: Record) -> tuple[str, ...]:
 _RESERVED = {opcode: _reserved_fields(record) for opcode, record in STRUCT_OF_OPCODE.items()}
 
 
-def _check_finite(inspection: Inspection, field: str) -> None:
-    bits = inspection.number(field)
-    if bits & 0x7F80_0000 == 0x7F80_0000:  # exponent all ones: infinity or NaN
-        near = partial(nearest.finite, field, bits)
-        inspection.report(
-            Reason.IMMEDIATE, field, f"{bits:#010x}", "a finite fp32 number", near=near
-        )
-
-
 def _grad_accumulate(inspection: Inspection, result: int | None) -> int:
     """What 0x63 and 0x94 share (batchnorm.md 2, 3); the active channels."""
     size0 = inspection.element_bytes("in0_in1_dtype.lo", GRAD_ACCUMULATE_DTYPES)
@@ -236,7 +229,7 @@ def _param_load(inspection: Inspection) -> None:
     channels = check_channels(inspection)
     src = check_pattern(inspection, "src", size, channels)
     check_fixed_count(inspection, src, LOADED_PARAMETERS[inspection.opcode])
-    _check_finite(inspection, "imm1")
+    check_finite(inspection, "imm1")
     check_pointer(inspection, "imm0", FP32_BYTES, channels, selector="imm0_src", legal=_SELECTORS_3)
 
 
@@ -246,7 +239,7 @@ def _param_load2(inspection: Inspection) -> None:
     channels = check_channels(inspection)
     src = check_pattern(inspection, "src", size, channels)
     check_fixed_count(inspection, src, LOADED_PARAMETERS[inspection.opcode])
-    _check_finite(inspection, "element_count")
+    check_finite(inspection, "element_count")
     for field in ("imm0", "imm1"):
         check_pointer(
             inspection, field, immediate, channels, selector=f"{field}_src", legal=_SELECTORS_3
@@ -287,5 +280,6 @@ _RULES: dict[Opcode, Callable[[Inspection], None]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE2: _grad_accumulate2,
     Opcode.EVENT_SEMAPHORE: _no_operands,
     Opcode.NOP: _no_operands,
+    **statistics.RULES,
     **tensor_tensor.RULES,
 }

@@ -8,7 +8,7 @@ partition, then the nearest byte. Counts: as few of them changed as possible, by
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
-from math import prod
+from math import gcd, prod
 
 from dve_golden.frontend.verdict import Suggestion
 from dve_golden.isa.enums import DTYPE_BYTES, REGISTERS, Dtype
@@ -150,15 +150,26 @@ def shapes(field: str, counts: tuple[int, ...], like: tuple[int, ...]) -> Iterat
         yield _shape(field, like)
 
 
-def smaller_shapes(field: str, counts: tuple[int, ...], limit: int) -> Iterator[Suggestion]:
-    """Counts with at most ``limit`` elements, one of them smaller."""
+def limited_shapes(
+    field: str, counts: tuple[int, ...], most: int, unit: int
+) -> Iterator[Suggestion]:
+    """Counts with at most ``most`` elements, a multiple of ``unit``: one of them changed, or a row.
+
+    No count is zero.
+    """
     found = []
     for index, count in enumerate(counts):
-        fitting = limit * count // prod(counts)
-        if fitting:
-            found.append((count - fitting, index, fitting))
+        rest = prod(counts[:index] + counts[index + 1 :])
+        factor = unit // gcd(unit, rest)  # what the changed count is a multiple of
+        last = min(most // rest, MAX_COUNT) // factor * factor
+        below = min(count // factor * factor, last)
+        for changed in {below, min(below + factor, last)}:
+            if changed:
+                found.append((abs(count - changed), index, changed))
     for _, index, count in sorted(found):
         yield _shape(field, (*counts[:index], count, *counts[index + 1 :]))
+    row = max(min(counts[0], most) // unit * unit, unit)
+    yield _shape(field, (row, *(1,) * (len(counts) - 1)))
 
 
 def nonzero_counts(field: str, counts: tuple[int, ...], index: int) -> Iterator[Suggestion]:

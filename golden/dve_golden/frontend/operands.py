@@ -69,10 +69,13 @@ def check_pattern(
     *,
     write: bool = False,
     alignment: int | None = None,
+    most: int = MAX_ELEMENTS,
+    unit: int = 1,
 ) -> Operand | None:
     """Check a TENSORnD; None if its address word is malformed, and nothing else is said of it.
 
-    The start is a multiple of the element's size, or of ``alignment``.
+    The start is a multiple of the element's size, or of ``alignment``. There are ``most`` elements
+    at most, and a multiple of ``unit``.
     """
     field = f"{name}.num_elem"
     counts = inspection.numbers(field)
@@ -89,9 +92,11 @@ def check_pattern(
                 near = partial(nearest.nonzero_counts, field, counts, part)
                 inspection.report(Reason.COUNT_ZERO, field, count, rule, near=near, part=part)
     elements = prod(counts)
-    if elements > MAX_ELEMENTS:
-        rule = f"the product of the counts is at most {MAX_ELEMENTS}"
-        near = partial(nearest.smaller_shapes, field, counts, MAX_ELEMENTS)
+    if elements > most or elements % unit:
+        rule = f"the product of the counts is at most {most}"
+        if elements <= most:
+            rule = f"the product of the counts is a multiple of {unit}"
+        near = partial(nearest.limited_shapes, field, counts, most, unit)
         inspection.report(Reason.COUNT_MISMATCH, field, elements, rule, near=near)
     if location is not None and element_bytes is not None and elements:
         check_walk(inspection, start, location, extent)

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Opcode(IntEnum):
-    """Byte 0 of a record; the instructions this engine executes.
+    """Byte 0 of a record; the instructions this project describes, which the engine executes.
 
     The batch-norm family (batchnorm.md section 1), the tensor-tensor family (isa_common.md 5.2) and
     two records that a sequencer accepts on every queue (isa_common.md 7.2).
@@ -16,11 +16,15 @@ class Opcode(IntEnum):
 
     TENSOR_TENSOR_ARITH_OP = 0x41
     TENSOR_TENSOR_BITVEC_OP = 0x51
+    BATCH_NORM_STATS = 0x60
+    BATCH_NORM_STATS2 = 0x61
+    BATCH_NORM_AGGREGATE = 0x62
     BATCH_NORM_GRAD_ACCUMULATE = 0x63
     BATCH_NORM_PARAM_LOAD = 0x64
     BATCH_NORM_BACK_PROP = 0x65
     LOAD_PARAMETER_RAM = 0x66
     COPY_PREDICATED = 0x72
+    TRANSPOSE_BATCH_NORM_STATS2 = 0x82
     TENSOR_TENSOR_ADD_BF16 = 0x8A
     TENSOR_TENSOR_MULT_BF16 = 0x8B
     BATCH_NORM_PARAM_LOAD2 = 0x8E
@@ -29,6 +33,20 @@ class Opcode(IntEnum):
     CAST_PREDICATED = 0x99
     EVENT_SEMAPHORE = 0xA0
     NOP = 0xA4
+
+
+PENDING = frozenset(
+    {
+        Opcode.BATCH_NORM_STATS,
+        Opcode.BATCH_NORM_STATS2,
+        Opcode.BATCH_NORM_AGGREGATE,
+        Opcode.TRANSPOSE_BATCH_NORM_STATS2,
+    }
+)
+"""Described, but reason 1 until the golden machine and the RTL both execute them."""
+
+EXECUTED = frozenset(Opcode) - PENDING
+"""What the engine executes, as far as the generation has it."""
 
 
 OPCODE_TABLE_BASE = 0x41
@@ -54,6 +72,10 @@ MAX_CHANNELS = 128
 
 PARAMETER_RAM_ENTRIES = 256
 """fp32 words of the Parameter RAM (batchnorm.md section 7)."""
+
+
+STATISTICS = 3
+"""Elements that describe a set of numbers: count, mean, nvar (batchnorm.md section 10)."""
 
 
 class Dtype(IntEnum):

@@ -101,17 +101,19 @@ class Number:
 
 @dataclass(frozen=True)
 class Binary32:
-    """An fp32 number in decimal, or its bit pattern in hexadecimal."""
+    """An fp32 number in decimal, or its bit pattern in hexadecimal; may be left out if +0."""
 
     name: str
     field: str
-    optional = False
+    optional: bool = False
 
     def owned(self) -> tuple[str, ...]:
         return (self.field,)
 
-    def format(self, fields: Fields, generation: Generation) -> str:
+    def format(self, fields: Fields, generation: Generation) -> str | None:
         bits = _integer(fields[self.field])
+        if self.optional and bits == 0:
+            return None
         if bits & 0x7F80_0000 == 0x7F80_0000:  # infinities and NaNs, whose payload must survive
             return f"{bits:#010x}"
         return repr(struct.unpack("<f", struct.pack("<I", bits))[0])

@@ -11,7 +11,7 @@ from dve_golden.memory.address import Location, is_register_form, locate
 
 
 def _mnemonic(opcode: Opcode) -> str:
-    short = opcode.name.removeprefix("BATCH_NORM_").removesuffix("_OP").removesuffix("_ARITH")
+    short = opcode.name.replace("BATCH_NORM_", "").removesuffix("_OP").removesuffix("_ARITH")
     return short.lower()
 
 

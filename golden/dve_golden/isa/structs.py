@@ -1,7 +1,7 @@
 """The 64-byte wire structs of the instructions that the engine executes, as data.
 
-Sources: isa_common.md 1.2, 1.3, 2.2, 4.1, 5.1; batchnorm.md sections 2 to 5 and 7. Every
-derived form (numpy dtype, hardware layout, text) comes from these tables.
+Sources: isa_common.md 1.2, 1.3, 2.2, 4.1, 5.1; batchnorm.md sections 2 to 5, 7 and
+10. Every derived form (numpy dtype, hardware layout, text) comes from these tables.
 """
 
 from dve_golden.isa.enums import Opcode
@@ -115,6 +115,21 @@ S2_BNPL2 = record(
     reserved2=reserved(14),
 )
 
+S4D2_BN = record(
+    "S4D2_BN",
+    header=HEADER,
+    events=EVENTS,
+    src=tensor(4),
+    in_dtype=U8,
+    out_dtype=U8,
+    num_active_channels=U8,
+    reserved0=reserved(5),
+    even_count=F32,
+    odd_count=F32,
+    dst=tensor(2),
+    reserved1=reserved(4),
+)
+
 S3S3D3_TT = record(
     "S3S3D3_TT",
     header=HEADER,
@@ -151,11 +166,15 @@ NOP = record("NOP", header=HEADER, events=EVENTS, reserved0=reserved(52))
 STRUCT_OF_OPCODE: dict[Opcode, Record] = {
     Opcode.TENSOR_TENSOR_ARITH_OP: S3S3D3_TT,
     Opcode.TENSOR_TENSOR_BITVEC_OP: S3S3D3_TT,
+    Opcode.BATCH_NORM_STATS: S4D2_BN,
+    Opcode.BATCH_NORM_STATS2: S4D2_BN,
+    Opcode.BATCH_NORM_AGGREGATE: S4D2_BN,
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: S3S3D1_BN,
     Opcode.BATCH_NORM_PARAM_LOAD: S2_BN,
     Opcode.BATCH_NORM_BACK_PROP: S3S3D3_TT,
     Opcode.LOAD_PARAMETER_RAM: LOAD_PRAM,
     Opcode.COPY_PREDICATED: S3S3D3_TT,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: S4D2_BN,
     Opcode.TENSOR_TENSOR_ADD_BF16: S3S3D3_TT,
     Opcode.TENSOR_TENSOR_MULT_BF16: S3S3D3_TT,
     Opcode.BATCH_NORM_PARAM_LOAD2: S2_BNPL2,

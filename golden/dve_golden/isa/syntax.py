@@ -58,7 +58,33 @@ def _tensor_tensor(opcode: Opcode) -> tuple[Key, ...]:
     )
 
 
+_STATISTICS: tuple[Key, ...] = (
+    _CHANNELS,
+    Pattern("src", "in_dtype"),
+    Pattern("dst", "out_dtype"),
+)
+
 _KEYS: dict[Opcode, tuple[Key, ...]] = {
+    Opcode.BATCH_NORM_STATS: (
+        *_STATISTICS,
+        Binary32("even_count", "even_count"),
+        Binary32("odd_count", "odd_count", optional=True),
+    ),
+    Opcode.BATCH_NORM_STATS2: (
+        *_STATISTICS,
+        Binary32("even_count", "even_count"),
+        Binary32("odd_count", "odd_count"),
+    ),
+    Opcode.BATCH_NORM_AGGREGATE: (
+        *_STATISTICS,
+        Binary32("even_count", "even_count", optional=True),
+        Binary32("odd_count", "odd_count", optional=True),
+    ),
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: (
+        *_STATISTICS,
+        Binary32("even_count", "even_count"),
+        Binary32("odd_count", "odd_count"),
+    ),
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: (
         _CHANNELS,
         Pattern("src0", "in0_in1_dtype.lo"),

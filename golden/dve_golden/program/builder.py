@@ -254,6 +254,26 @@ class ProgramBuilder:
         operands = {"src": source, **pointers}
         self._emit(Opcode.BATCH_NORM_PARAM_LOAD2, operands, fields, events)
 
+    def stats2(self, dst: Operand, src: Operand, **events: Unpack[Events]) -> None:
+        """Count, mean and nvar of the even and of the odd elements of ``src`` (0x61).
+
+        ``dst`` has six elements per channel, ``src`` 512 at most.
+        """
+        source = whole(src)
+        elements = int(np.prod(source.shape))
+        counts: Fields = {
+            "even_count": int(np.float32((elements + 1) // 2).view(np.uint32)),
+            "odd_count": int(np.float32(elements // 2).view(np.uint32)),
+        }
+        self._statistics(Opcode.BATCH_NORM_STATS2, whole(dst), source, events, counts)
+
+    def aggregate(self, dst: Operand, src: Operand, **events: Unpack[Events]) -> None:
+        """Mean and variance of the union of sets, each given by count, mean and nvar (0x62).
+
+        ``dst`` has two elements per channel, ``src`` three for each set.
+        """
+        self._statistics(Opcode.BATCH_NORM_AGGREGATE, whole(dst), whole(src), events, {})
+
     def event_semaphore(self, **events: Unpack[Events]) -> None:
         """Wait and update, each with an operand of its own (0xa0)."""
         self._append(Opcode.EVENT_SEMAPHORE, event_fields(**events, extended=True), {})
@@ -355,6 +375,19 @@ class ProgramBuilder:
         if partial_write:
             self._require_values(opcode, "dst", out)
         self._emit(opcode, operands, fields, events)
+
+    def _statistics(
+        self, opcode: Opcode, dst: View, src: View, events: Events, counts: Fields
+    ) -> None:
+        """An instruction of the struct S4D2_BN."""
+        fields: Fields = {
+            **self._pattern("dst", dst, 2),
+            **self._pattern("src", src, 4),
+            **counts,
+            "in_dtype": src.dtype,
+            "out_dtype": dst.dtype,
+        }
+        self._emit(opcode, {"dst": dst, "src": src}, fields, events)
 
     def _emit(
         self,

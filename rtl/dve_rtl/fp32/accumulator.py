@@ -1,15 +1,27 @@
-"""One adder as an element unit or as the fold of batchnorm.md section 8.
+"""One adder as an element unit or as the folds of batchnorm.md sections 8 and 10.
 
 The additions of a fold are the inner nodes of a binary tree, numbered as in a heap: node ``k`` is
-the sum of nodes ``2 k`` and ``2 k + 1``, the partial sums q0 to q7 are nodes 8 to 15, and node 1 is
-the result. Every addition of the adder is for one node (0: for none), and its result is kept in a
+the sum of nodes ``2 k`` and ``2 k + 1``, the partial sums are nodes 8 to 15, and node 1 is the
+result. Every addition of the adder is for one node (0: for none), and its result is kept in a
 memory word of that number.
+
+Clocks of a pass go round through eight places, and a partial sum belongs to each. Which leaf the
+partial of place ``i`` is, distinguishes the folds (``Fold``). In each of them the two partials of a
+pair lie a fixed distance apart, the even leaf first:
+
+======= ================= ======== ==========================================================
+fold    leaf of place i   distance because
+======= ================= ======== ==========================================================
+WHOLE   i                 1        element e is added to qe
+HALVES  i rotated right   2        q0, q2, q4, q6 are the leaves of node 2, the others of node 3
+TUPLES  3 i (mod 8)       3        element k comes in clock 3 k, in place 3 k; and 9 k = k
+======= ================= ======== ==========================================================
 """
 
 from itertools import pairwise
 
 from amaranth import *
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import PARTIALS
@@ -17,6 +29,31 @@ from .adder import Adder
 
 ROOT, UPPER = 1, (1, 2, 3)
 """The result, and the nodes whose additions take any free slot."""
+
+
+class Fold(enum.Enum, shape=2):
+    """How the elements of a pass are folded."""
+
+    WHOLE = 0  # all to one sum
+    HALVES = 1  # those of even and of odd ordinal to a sum each
+    TUPLES = 2  # every third, from the first on, to one sum
+
+
+DISTANCE = {Fold.WHOLE: 1, Fold.HALVES: 2, Fold.TUPLES: 3}
+"""Clocks between the partials of a pair."""
+
+
+def _leaf(m: Module, fold: Value, place: Value, name: str) -> Signal:
+    """Which of the eight leaves the partial of a place is."""
+    leaf = Signal(3, name=name)
+    with m.Switch(fold):
+        with m.Case(Fold.HALVES):
+            m.d.comb += leaf.eq(Cat(place[1:3], place[0]))
+        with m.Case(Fold.TUPLES):
+            m.d.comb += leaf.eq(place + (place << 1))
+        with m.Default():
+            m.d.comb += leaf.eq(place)
+    return leaf
 
 
 def min_period(adder_latency: int) -> int:
@@ -96,16 +133,22 @@ class Accumulator(wiring.Component):
 
     of eight partial sums that start at +0; element ``e`` is added to ``q(e mod 8)``. A partial
     comes round once in eight clocks, together with its next element. In the eight clocks after
-    ``last`` every partial comes round once more, and neighbours are added; the other two levels use
+    ``last`` every partial comes round once more, and pairs are added; the other two levels use
     whatever issue slots neither elements nor these pairs need, so the elements of the next pass do
     not wait.
+
+    With ``fold`` HALVES a pass gives two sums, ``(q0 + q2) + (q4 + q6)`` and
+    ``(q1 + q3) + (q5 + q7)``, in any order. With TUPLES the clocks of a pass are a multiple of
+    three and only the first of three brings an element; +0 is added in the others, which changes
+    no partial, for none is ever -0.
 
     An addition of the fold takes its second operand from the adder's output in the clock in which
     it appears there, past the operand register, if the slot is free; else from memory, later.
 
     One element per clock; from ``last`` to ``sum_valid`` it is ``3*adder_latency + 8`` clocks if
-    no other pass follows (with an adder of one clock, one more where two additions want one slot:
-    after 4 k + 1 elements).
+    no other pass follows, and ``2*adder_latency + 8`` to the later of two halves (with an adder of
+    one clock, one more where two additions want one slot: of HALVES, and of WHOLE after 4 k + 1
+    elements).
 
     Parameters
     ----------
@@ -114,7 +157,7 @@ class Accumulator(wiring.Component):
 
     Members
     -------
-    accumulate : In(1)
+    accumulate : In(1), fold : In(Fold)
         Mode; changes only while nothing is in flight.
     valid : In(1)
         ``a`` is an element (``accumulate`` only). The elements of one pass, 1 to 2^32, come in
@@ -123,6 +166,8 @@ class Accumulator(wiring.Component):
         length waits for the sums of those before it.
     last : In(1)
         The element is the last one of its pass.
+    blank : In(1)
+        Take +0 for ``a``, in a clock of TUPLES without an element.
     a, b : In(32)
         Operands; binary32 patterns. ``b`` is not used by ``accumulate``.
     subtract : In(1)
@@ -132,7 +177,9 @@ class Accumulator(wiring.Component):
     sum : Out(32)
         Fold of a pass while ``sum_valid``; in the order of the passes.
     sum_valid : Out(1)
-        High for one clock per pass.
+        High for one clock per sum.
+    sum_is_odd : Out(1)
+        Of HALVES, it is the sum of the odd ordinals.
 
     Raises
     ------
@@ -141,14 +188,17 @@ class Accumulator(wiring.Component):
     """
 
     accumulate: In(1)
+    fold: In(Fold)
     valid: In(1)
     last: In(1)
+    blank: In(1)
     a: In(32)
     b: In(32)
     subtract: In(1)
     o: Out(32)
     sum: Out(32)
     sum_valid: Out(1)
+    sum_is_odd: Out(1)
 
     def __init__(self, *, adder_latency: int):
         if not 1 <= adder_latency < PARTIALS:
@@ -180,16 +230,20 @@ class Accumulator(wiring.Component):
         # upper nodes of which it is an operand, one bit each. A partial (bit 3 of its number is
         # set) is none; that also tells it from what was there before the pass, since no element
         # started in the gap of eight clocks. Partials never started are +0.
-        nodes = [Signal(4, name=f"node_{age}") for age in range(PARTIALS + 1)]
+        ages = PARTIALS + max(DISTANCE.values()) - 1
+        nodes = [Signal(4, name=f"node_{age}") for age in range(ages)]
         parents = [Signal(len(UPPER), name=f"parents_{age}") for age in range(latency + 1)]
         for line in (nodes, parents):
             m.d.sync += [older.eq(newer) for newer, older in pairwise(line)]
+        done = nodes[latency + 1]
+        halves = self.fold == Fold.HALVES
         m.d.comb += [
-            write.addr.eq(nodes[latency + 1]),
+            write.addr.eq(done),
             write.data.eq(adder.o),
             write.en.eq(1),
             self.sum.eq(adder.o),
-            self.sum_valid.eq(nodes[latency + 1] == ROOT),
+            self.sum_valid.eq(Mux(halves, done[1:] == ROOT, done == ROOT)),
+            self.sum_is_odd.eq(done[0]),
         ]
 
         # The partial that has come round is `index`: of the current element, and in clock 1 to 8
@@ -208,16 +262,30 @@ class Accumulator(wiring.Component):
         with m.Elif(gap != 0):
             m.d.sync += [gap.eq(gap + 1), index.eq(following)]
 
-        # Planning, one clock ahead. Neighbours are added when the odd one comes round, a clock
-        # after this one. If the odd one of a pair comes first of all, the stray, then it waits for
-        # its neighbour, which comes last.
+        # Planning, one clock ahead. A pair is added when its second partial comes round, which is
+        # the odd leaf if the even one has come before it. If the odd one of a pair comes in the
+        # first clocks of the gap, the stray, then it waits for the even one, 8 less the distance
+        # later. No element has begun those of the first clocks if none has begun the very first.
         stray_exists = Signal()
         with m.If(gap == 1):
-            m.d.sync += stray_exists.eq(nodes[8][3])
+            m.d.sync += stray_exists.eq(nodes[PARTIALS][3])
+        number = _leaf(m, self.fold, index, "number")
+        second = _leaf(m, self.fold, (following + 1)[:3], "second")
+        is_stray = ~second[0]
         in_gap = (element & self.last) | ((gap != 0) & (gap != PARTIALS - 1))
-        will_end = gap == PARTIALS - 2
-        will_stray = will_end & following[0]
-        will_pair = (in_gap & ~following[0]) | will_end
+        will_pair = Signal()
+        first_exists = Signal()
+        with m.Switch(self.fold):
+            for fold, distance in DISTANCE.items():
+                with m.Case(fold):
+                    # In clock `gap` it is planned for the one that comes in clock `gap + 2`.
+                    has_come = Mux(is_stray, gap >= PARTIALS - 1 - distance, gap >= distance - 1)
+                    m.d.comb += [
+                        will_pair.eq(in_gap & has_come),
+                        first_exists.eq(
+                            Mux(is_stray, stray_exists, nodes[PARTIALS - 2 + distance][3])
+                        ),
+                    ]
 
         plan, leading, upper_is_odd = self._plan_upper(m, nodes, parents, will_pair)
         here = plan.next & parents[latency]
@@ -233,26 +301,26 @@ class Accumulator(wiring.Component):
             slot.eq(
                 Mux(
                     will_pair,
-                    Cat((following + 1)[1:3], C(1, 1)),
+                    Cat(second[1:], C(1, 1)),
                     Cat(plan.next[0] | plan.next[2], plan.next[1] | plan.next[2], C(0, 1)),
                 )
             ),
-            first_is_odd.eq(Mux(will_pair, will_stray, upper_is_odd)),
+            first_is_odd.eq(Mux(will_pair, is_stray, upper_is_odd)),
             first_here.eq(
                 Mux(
                     will_pair,
-                    ~will_stray & deepest,
+                    (self.fold == Fold.WHOLE) & ~is_stray & deepest,
                     (here & parents[latency - 1]).any() & leading,
                 )
             ),
             second_here.eq(Mux(will_pair, next_to_deepest, here.any() & ~leading)),
             pair_follows.eq(will_pair & nodes[6][3] & deepest),
-            augend_is_zero.eq(will_pair & ~Mux(will_stray, stray_exists, nodes[7][3])),
+            augend_is_zero.eq(will_pair & ~first_exists),
         ]
         m.d.comb += [
-            nodes[0].eq(Mux(element, Cat(index, C(1, 1)), slot)),
+            nodes[0].eq(Mux(element, Cat(number, C(1, 1)), slot)),
             parents[0].eq(
-                Mux(element, 0, Cat(plan.now[1:].any(), pair & ~slot[1], pair & slot[1]))
+                Mux(element, 0, Cat(~halves & plan.now[1:].any(), pair & ~slot[1], pair & slot[1]))
             ),
             read_a.addr.eq(Cat(first_is_odd, slot)),
             read_b.addr.eq(Cat(~first_is_odd, slot)),
@@ -273,7 +341,13 @@ class Accumulator(wiring.Component):
         summand = Mux(fresh, adder.o, read_b.data)
         folded = Mux(first_here, adder.o, read_a.data)
         m.d.sync += [
-            augend.eq(Mux(augend_is_zero, 0, Mux(self.valid | ~self.accumulate, self.a, folded))),
+            augend.eq(
+                Mux(
+                    Mux(element, self.blank, augend_is_zero),
+                    0,
+                    Mux(self.valid | ~self.accumulate, self.a, folded),
+                )
+            ),
             addend.eq(Mux(self.accumulate & ~there, 0, Mux(self.accumulate, summand, self.b))),
             subtract.eq(self.subtract & ~self.accumulate),
             bypass.eq(~self.valid & second_follows),
@@ -316,12 +390,13 @@ class Accumulator(wiring.Component):
                 child.take.eq(started[bit]),
             ]
             children.append(child)
-        waits = Signal(2)  # for the root to start: nodes 2 and 3 have
+        halves = self.fold == Fold.HALVES
+        waits = Signal(2)  # for the root to start, if there is one: nodes 2 and 3 have
         blocked = Signal(2)
         leading = Signal()
         m.d.comb += blocked.eq(waits & ~started[0].replicate(2))
         m.d.sync += [
-            waits.eq(blocked | started[1:]),
+            waits.eq(blocked | (started[1:] & ~halves.replicate(2))),
             leading.eq(Cat(child.leads for child in children).any()),
         ]
         free = ~will_pair

@@ -1,4 +1,4 @@
-"""Record bytes to one normal form for all structs (batchnorm.md sections 2 to 5 and 7).
+"""Record bytes to one normal form for all structs (batchnorm.md sections 2 to 5, 7 and 10).
 
 Nothing is judged here: dtypes, selectors and addresses travel as they are written, one byte or
 word wide, so that the legality rules see every bit.
@@ -11,17 +11,24 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
 from dve_golden.isa.generations import Generation
-from dve_golden.isa.structs import EVENTS, HEADER, S3S3D1_BN, S3S3D3_TT, STRUCT_OF_OPCODE
+from dve_golden.isa.structs import (
+    EVENTS,
+    HEADER,
+    S3S3D1_BN,
+    S3S3D3_TT,
+    S4D2_BN,
+    STRUCT_OF_OPCODE,
+)
 from dve_golden.isa.types import Array, Record
 from dve_golden.isa.types import record as make_record
 
 from dve_rtl.frontend.dispatch import Dispatch
 from dve_rtl.frontend.gather import RECORD_BITS
 from dve_rtl.frontend.layouts import layout_of
-from dve_rtl.payloads import Handler
+from dve_rtl.payloads import RANK, Handler
 
-DIMENSIONS = 3
-"""Rank of the normal form; lower ranks are padded with count 1."""
+DIMENSIONS = RANK
+"""Rank of the normal form; lower ranks are padded with step 1 and count 1."""
 
 
 class Slot(IntEnum):
@@ -66,7 +73,8 @@ class Candidate(data.Struct):
     operands: data.ArrayLayout(Operand, len(Slot))  # indexed by Slot
     immediates: data.ArrayLayout(Immediate, 2)
     imm_dtype: 8
-    element_count: 32  # N, a binary32 pattern
+    element_count: 32  # N, or the even count; a binary32 pattern
+    odd_count: 32
     first_entry: 16  # of LOAD_PARAMETER_RAM
     reserved: 1  # some reserved byte is not zero
 
@@ -112,6 +120,14 @@ _TENSOR_TENSOR: dict[str, str | int] = {
     "op": "op",
 }
 
+_STATISTICS: dict[str, str | int] = {
+    **_CHANNELS,
+    **_pattern(Slot.SRC0, "src", "in_dtype"),
+    **_pattern(Slot.DST, "dst", "out_dtype"),
+    "element_count": "even_count",
+    "odd_count": "odd_count",
+}
+
 BINDINGS: dict[Opcode, dict[str, str | int]] = {
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: {
         **_CHANNELS,
@@ -152,6 +168,7 @@ BINDINGS: dict[Opcode, dict[str, str | int]] = {
         "first_entry": "first_entry",
     },
     **{op: _TENSOR_TENSOR for op, struct in STRUCT_OF_OPCODE.items() if struct is S3S3D3_TT},
+    **{op: _STATISTICS for op, struct in STRUCT_OF_OPCODE.items() if struct is S4D2_BN},
     Opcode.EVENT_SEMAPHORE: {"update_value": "events.update_value"},
     Opcode.NOP: {},
 }
@@ -231,8 +248,7 @@ class Decoder(wiring.Component):
             if isinstance(value, data.View):
                 rank = len(value)
                 m.d.comb += [target[d].eq(value[d]) for d in range(rank)]
-                if path.endswith(".count"):
-                    m.d.comb += [target[d].eq(1) for d in range(rank, DIMENSIONS)]
+                m.d.comb += [target[d].eq(1) for d in range(rank, DIMENSIONS)]
             else:
                 m.d.comb += target.eq(value)
         reserved = [fields[name] for name in _reserved_members(struct)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from dve_golden.isa.enums import OPCODE_TABLE_BASE
+from dve_golden.isa.enums import OPCODE_TABLE_BASE, PENDING
 from dve_golden.isa.generations import Generation
 
 from dve_rtl.generations import knows
@@ -33,15 +33,15 @@ class Entry:
 DOCUMENTED: dict[int, Entry] = {
     0x41: Entry("TENSOR_TENSOR_ARITH_OP", "S3S3D3_TT", 0x31E6, Handler.TENSOR_TENSOR),
     0x51: Entry("TENSOR_TENSOR_BITVEC_OP", "S3S3D3_TT", 0x31EE, Handler.BITVEC),
-    0x60: Entry("BATCH_NORM_STATS", "S4D2_BN", 0x308E),
-    0x61: Entry("BATCH_NORM_STATS2", "S4D2_BN", 0x308E),
-    0x62: Entry("BATCH_NORM_AGGREGATE", "S4D2_BN", 0x308E),
+    0x60: Entry("BATCH_NORM_STATS", "S4D2_BN", 0x308E, Handler.STATS),
+    0x61: Entry("BATCH_NORM_STATS2", "S4D2_BN", 0x308E, Handler.STATS2),
+    0x62: Entry("BATCH_NORM_AGGREGATE", "S4D2_BN", 0x308E, Handler.AGGREGATE),
     0x63: Entry("BATCH_NORM_GRAD_ACCUMULATE", "S3S3D1_BN", 0x309E, Handler.GRAD_ACCUMULATE),
     0x64: Entry("BATCH_NORM_PARAM_LOAD", "S2_BN", 0x30B6, Handler.PARAM_LOAD),
     0x65: Entry("BATCH_NORM_BACK_PROP", "S3S3D3_TT", 0x30AE, Handler.BACK_PROP),
     0x66: Entry("LOAD_PARAMETER_RAM", "CTRL_IM", 0x30E6, Handler.LOAD_PARAMETER_RAM),
     0x72: Entry("COPY_PREDICATED", "S3S3D3_TT", None, Handler.COPY_PREDICATED),
-    0x82: Entry("TRANSPOSE_BATCH_NORM_STATS2", "S4D2_BN", 0x308E),
+    0x82: Entry("TRANSPOSE_BATCH_NORM_STATS2", "S4D2_BN", 0x308E, Handler.STATS2),
     0x8A: Entry("TENSOR_TENSOR_ADD_BF16", "S3S3D3_TT", None, Handler.TENSOR_TENSOR),
     0x8B: Entry("TENSOR_TENSOR_MULT_BF16", "S3S3D3_TT", None, Handler.TENSOR_TENSOR),
     0x8E: Entry("BATCH_NORM_PARAM_LOAD2", "S2_BNPL2", 0x30BE, Handler.PARAM_LOAD2),
@@ -88,7 +88,8 @@ class Dispatch(wiring.Component):
         m.d.comb += index.eq(self.opcode - OPCODE_TABLE_BASE)
         with m.Switch(index):
             for entry_index, entry in enumerate(TABLE):
-                known = knows(self.generation, OPCODE_TABLE_BASE + entry_index)
+                opcode = OPCODE_TABLE_BASE + entry_index
+                known = knows(self.generation, opcode) and opcode not in PENDING
                 if known and entry is not None and entry.handler is not Handler.BAD_OPCODE:
                     with m.Case(entry_index):
                         m.d.comb += self.handler.eq(entry.handler)

@@ -10,7 +10,7 @@ PRODUCT = signed(32)
 """(n - 1) * step: at most 65534 * 32768 < 2^31."""
 
 REACH = signed(34)
-"""Sum of three such products."""
+"""Sum of four such products: below 2^33."""
 
 
 class DimensionIssue(data.Struct):
@@ -27,8 +27,8 @@ class Extents(wiring.Component):
     """Extremes of three walks in elements, one dimension per clock through one multiplier.
 
     Dimensions are issued innermost first; operands may interleave as long as all see the same
-    dimension in turn, the destination first. Latency 3 clocks, throughput one dimension per
-    clock.
+    dimension in turn, the destination first. What matters only for ``low`` and ``high`` of a source
+    may come in any order after its first. Latency 3 clocks, throughput one dimension per clock.
 
     Members
     -------

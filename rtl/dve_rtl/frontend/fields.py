@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 from dve_golden.isa.enums import (
     INST_WORD_LEN,
     MAX_CHANNELS,
@@ -54,8 +55,8 @@ class FieldCheck(wiring.Component):
     i : In(Candidate)
         The record in normal form.
     faults : Out(FieldFaults)
-        Reasons 1 to 6 and 15 in full; 9 for the channel count; 16 for selectors, the element
-        count and the range of Parameter RAM entries.
+        Reasons 1 to 6 and 15 in full; 9 for the channel count; 16 for selectors, count
+        immediates and the range of Parameter RAM entries.
     """
 
     i: In(Candidate)
@@ -68,7 +69,8 @@ class FieldCheck(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         i, faults = self.i, self.faults
-        exponent = i.element_count[23:31]
+        channels_split = Signal()
+        infinite = i.element_count[23:31].all() | i.odd_count[23:31].all()
         m.d.comb += [
             faults.opcode.eq(i.handler == Handler.BAD_OPCODE),
             faults.length.eq(i.inst_word_len != INST_WORD_LEN),
@@ -76,11 +78,12 @@ class FieldCheck(wiring.Component):
             faults.update.eq(self._mode_fault(i.update_mode, UpdateMode, i.update_value)),
             faults.partition.eq(
                 (i.handler != Handler.SYNCHRONISE)
-                & ((i.channels == 0) | (i.channels > MAX_CHANNELS))
+                & ((i.channels == 0) | (i.channels > MAX_CHANNELS) | channels_split)
             ),
             faults.reserved.eq(i.reserved),
         ]
         selector_bad = Signal()
+        counts_bad = Signal()
         with m.Switch(i.opcode):
             for opcode, rules in rules_of(self.generation).items():
                 with m.Case(opcode):
@@ -89,13 +92,18 @@ class FieldCheck(wiring.Component):
                         faults.operator.eq(~among(i.op, rules.operators)),
                         selector_bad.eq(self._selector_fault(rules)),
                     ]
+                    if rules.channel_multiple != 1:
+                        multiple = exact_log2(rules.channel_multiple)
+                        m.d.comb += channels_split.eq(i.channels[:multiple].any())
+                    if rules.no_counts:
+                        m.d.comb += counts_bad.eq(Cat(i.element_count[:31], i.odd_count[:31]).any())
 
         entry_count = i.operands[Slot.SRC0].count[0]
         entries_bad = (i.handler == Handler.LOAD_PARAMETER_RAM) & (
             (entry_count > PARAMETER_RAM_ENTRIES)
             | (i.first_entry + entry_count > PARAMETER_RAM_ENTRIES)
         )
-        m.d.comb += faults.immediate.eq(selector_bad | exponent.all() | entries_bad)
+        m.d.comb += faults.immediate.eq(selector_bad | infinite | counts_bad | entries_bad)
         return m
 
     @staticmethod

@@ -3,6 +3,7 @@
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 from dve_golden.isa.enums import Reason
 from dve_golden.isa.generations import Generation
 
@@ -13,8 +14,19 @@ from dve_rtl.frontend.placement import ITEMS
 from dve_rtl.frontend.rules import Rules, rules_of
 from dve_rtl.payloads import Pointer
 
-MAX_ELEMENT_BITS = 32
-"""A product above 2^32 - 1 is illegal (isa_common.md 4.4)."""
+
+def modulo(value: Value, divisor: int) -> Value:
+    """``value``, of 32 bits, modulo 3 or a power of two, without a divider."""
+    if divisor != 3:
+        return value[: exact_log2(divisor)]
+    # 4 is 1 modulo 3, so a number and the sum of its digits to base 4 leave the same remainder.
+    remainders = Array(Const(total % 3, 2) for total in range(8))
+    digits = [value[at : at + 2] for at in range(0, len(value), 2)]
+    while len(digits) > 1:
+        pairs = zip(digits[::2], digits[1::2], strict=True)
+        digits = [remainders[low + high] for low, high in pairs]
+    return remainders[digits[0]]
+
 
 PairFaults = fault_layout(Reason.COUNT_MISMATCH, Reason.SOURCE_PLACEMENT)
 
@@ -33,8 +45,8 @@ class PairCheck(wiring.Component):
         Selects the rules.
     live : In(3)
         Operands that take part (isa_common.md 5.8, c).
-    total : In(ArrayLayout(48, 3))
-        Elements of each.
+    total : In(ArrayLayout(32, 3)), overflows : In(3)
+        Elements of each, and whether they are more.
     pointers : In(ArrayLayout(Pointer, 5))
         Start of each.
     faults : Out(PairFaults)
@@ -44,6 +56,7 @@ class PairCheck(wiring.Component):
     opcode: In(8)
     live: In(len(Slot))
     total: In(data.ArrayLayout(ELEMENTS, len(Slot)))
+    overflows: In(len(Slot))
     pointers: In(data.ArrayLayout(Pointer, ITEMS))
     faults: Out(PairFaults)
 
@@ -53,7 +66,7 @@ class PairCheck(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        overflow = Cat(self._overflows(slot) for slot in Slot).any()
+        overflow = (self.live & self.overflows).any()
         rule_broken = Signal()
         with m.Switch(self.opcode):
             for opcode, rules in rules_of(self.generation).items():
@@ -64,17 +77,19 @@ class PairCheck(wiring.Component):
         m.d.comb += self.faults.count_mismatch.eq(overflow | rule_broken)
         return m
 
-    def _overflows(self, slot: Slot) -> Value:
-        return self.live[slot] & self.total[slot][MAX_ELEMENT_BITS:].any()
-
     def _differ(self, a: Slot, b: Slot) -> Value:
         return self.live[a] & self.live[b] & (self.total[a] != self.total[b])
 
     def _count_fault(self, rules: Rules) -> Value:
         broken = []
+        src0_total = self.total[Slot.SRC0]
         if rules.source_count is not None:
-            src0_total = self.total[Slot.SRC0]
             broken.append(self.live[Slot.SRC0] & (src0_total != rules.source_count))
+        if rules.source_limit is not None:
+            broken.append(self.live[Slot.SRC0] & (src0_total > rules.source_limit))
+        if rules.source_multiple != 1:
+            indivisible = modulo(src0_total, rules.source_multiple) != 0
+            broken.append(self.live[Slot.SRC0] & indivisible)
         if rules.result_count is not None:
             dst_total = self.total[Slot.DST]
             broken.append(self.live[Slot.DST] & (dst_total != rules.result_count))

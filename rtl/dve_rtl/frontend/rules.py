@@ -1,10 +1,10 @@
 """What distinguishes the legality of one opcode from another's, as data.
 
-Sources: batchnorm.md sections 2 to 5 and 7; isa_common.md 5.3 to 5.7. Rules shared by all opcodes
-are not repeated here.
+Sources: batchnorm.md sections 2 to 5, 7 and 10; isa_common.md 5.3 to 5.7. Rules shared by all
+opcodes are not repeated here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dve_golden.isa.enums import (
     FLOAT_DTYPES,
@@ -42,6 +42,14 @@ class Rules:
         Legal ways to give a pointer (reason 16).
     source_count, result_count : int, optional
         Required number of elements of src0 and dst (reason 11).
+    source_limit : int or None
+        Largest count of src0 (reason 11).
+    source_multiple : int
+        The count of src0 is a multiple of it (reason 11).
+    channel_multiple : int
+        The channels are a multiple of it, a power of two (reason 9).
+    no_counts : bool
+        Both count immediates are zero, of either sign (reason 16).
     paired : bool
         src0 and src1 have equal counts (reason 11) and legal relative placement (reason 12).
     elementwise : bool
@@ -59,6 +67,10 @@ class Rules:
     selectors: frozenset[ImmSrc] = frozenset()
     source_count: int | None = None
     result_count: int | None = None
+    source_limit: int | None = None
+    source_multiple: int = 1
+    channel_multiple: int = 1
+    no_counts: bool = False
     paired: bool = False
     elementwise: bool = False
     packed: bool = False
@@ -80,7 +92,15 @@ def _bf16_operator(op: AluOp) -> Rules:
     )
 
 
+_STATS2 = Rules(src0=PLAIN_DTYPES, dst=FLOAT_DTYPES, source_limit=512, result_count=6)
+
 _RULES: dict[Opcode, Rules] = {
+    Opcode.BATCH_NORM_STATS: replace(_STATS2, source_limit=256, result_count=3),
+    Opcode.BATCH_NORM_STATS2: _STATS2,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: replace(_STATS2, source_multiple=32, channel_multiple=32),
+    Opcode.BATCH_NORM_AGGREGATE: replace(
+        _STATS2, source_limit=None, source_multiple=3, result_count=2, no_counts=True
+    ),
     Opcode.BATCH_NORM_GRAD_ACCUMULATE: Rules(
         src0=GRAD_ACCUMULATE_DTYPES,
         src1=GRAD_ACCUMULATE_DTYPES,

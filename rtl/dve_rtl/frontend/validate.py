@@ -6,8 +6,8 @@ One counter, ``slot``, is the schedule:
 slot   walks (see ``walks``)          addresses               verdicts
 ====== ============================== ======================= ==============================
 0-2    dimension 0 of dst, src0, src1 fetch dst, src0, src1   slot 0: single fields
-3-5    dimension 1                    3, 4: fetch imm0, imm1; 1-5: 7 to 11, 13, 16
-                                      5: update's register
+3-5    dimension 1; 5: dimension 3 of 3, 4: fetch imm0, imm1; 1-5: 7 to 11, 13, 16
+       a lone source                  5: update's register
 6-8    dimension 2
 9-11   bytes of dst, src0, src1                               10-12: 14, aliasing with dst
 12                                                            11, 12
@@ -118,6 +118,7 @@ class Validator(wiring.Component):
             pairs.opcode.eq(candidate.opcode),
             pairs.live.eq(placement.live),
             pairs.total.eq(walks.total),
+            pairs.overflows.eq(walks.overflows),
             pairs.pointers.eq(placement.pointers),
         ]
         m.d.comb += [walks.pointers[s].eq(placement.pointers[s]) for s in Slot]
@@ -147,7 +148,7 @@ class Validator(wiring.Component):
             m.d.sync += self.o.valid.eq(0)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [slot.eq(0), self.o.valid.eq(1)]
-            self._emit(m, candidate, placement, faults, walks.serial)
+            self._emit(m, candidate, placement, walks, faults)
             self._emit_update(m, candidate, faults, update_operand)
         return m
 
@@ -165,10 +166,10 @@ class Validator(wiring.Component):
             update.operand.eq(operand),
         ]
 
-    def _emit(self, m: Module, candidate, placement: Placement, faults, serial) -> None:
+    def _emit(self, m: Module, candidate, placement: Placement, walks: Walks, faults) -> None:
         reason = Signal(5)
         report(m, faults, reason)
-        in_order = serial & candidate.handler.as_value().matches(*_IN_ORDINAL_ORDER)
+        in_order = walks.serial & candidate.handler.as_value().matches(*_IN_ORDINAL_ORDER)
         packed = is_packed(candidate.opcode, self.config.generation)
         pair = packed & pairs_fit(candidate.operands[Slot.DST], placement.pointers[Slot.DST])
         o = self.o.p
@@ -181,10 +182,12 @@ class Validator(wiring.Component):
             o.imm0.eq(placement.pointers[IMM0]),
             o.imm1.eq(placement.pointers[IMM1]),
             o.imm_dtype.eq(candidate.imm_dtype),
+            o.elements.eq(walks.total[Slot.SRC0]),
             o.element_count.eq(candidate.element_count),
+            o.odd_count.eq(candidate.odd_count),
             o.first_entry.eq(candidate.first_entry),
             o.serial.eq(in_order),
-            o.pair.eq(pair & ~serial),
+            o.pair.eq(pair & ~walks.serial),
             o.accepted_at.eq(self.i.p.accepted_at),
         ]
         for walk, slot in ((o.src0, Slot.SRC0), (o.src1, Slot.SRC1), (o.dst, Slot.DST)):
@@ -192,6 +195,6 @@ class Validator(wiring.Component):
             m.d.sync += [
                 walk.start.eq(placement.pointers[slot]),
                 walk.dtype.eq(operand.dtype),
-                walk.step.eq(operand.step),
-                walk.count.eq(operand.count),
+                *(taken.eq(step) for taken, step in zip(walk.step, operand.step, strict=False)),
+                *(taken.eq(count) for taken, count in zip(walk.count, operand.count, strict=False)),
             ]

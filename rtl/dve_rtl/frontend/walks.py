@@ -13,7 +13,14 @@ from dve_rtl.frontend.footprint import Footprint
 from dve_rtl.memory.element import log2_bytes
 from dve_rtl.payloads import Pointer
 
-BYTES_STEP = DIMENSIONS * len(Slot)
+PAIRED_DIMENSIONS = 3
+"""Rank of the operands of an instruction that has two sources."""
+
+FOURTH_STEP = 5
+"""Step of the fourth dimension of a lone source: one that nobody needs without a second one. The
+extremes do not depend on the order of the dimensions."""
+
+BYTES_STEP = PAIRED_DIMENSIONS * len(Slot)
 """First step after the dimensions."""
 
 STEPS = BYTES_STEP + len(Slot)
@@ -25,7 +32,9 @@ class Walks(wiring.Component):
 
     Going dimension by dimension through the operands gives each product the three clocks it
     needs before the next one of the same operand: steps 0 to 8 are the dimensions, 9 to 11 the
-    bytes of dst, src0 and src1. Everything is known one clock after the last step.
+    bytes of dst, src0 and src1. Everything is known one clock after the last step. Only the one
+    source of an instruction without a second one has a fourth dimension, which is taken in
+    ``FOURTH_STEP``.
 
     Parameters
     ----------
@@ -42,8 +51,8 @@ class Walks(wiring.Component):
         ``step`` is one of an instruction.
     step : In(range(12))
         Counts up by one per clock.
-    total : Out(ArrayLayout(48, 3))
-        Elements of each operand.
+    total : Out(ArrayLayout(32, 3)), overflows : Out(3)
+        Elements of each operand, and whether they are more.
     leaves : Out(3)
         In the clock after the bytes of an operand: they leave its partition (reason 14).
     serial : Out(1)
@@ -59,6 +68,7 @@ class Walks(wiring.Component):
                 "valid": In(1),
                 "step": In(range(STEPS)),
                 "total": Out(data.ArrayLayout(ELEMENTS, len(Slot))),
+                "overflows": Out(len(Slot)),
                 "leaves": Out(len(Slot)),
                 "serial": Out(1),
             }
@@ -77,6 +87,9 @@ class Walks(wiring.Component):
             for step in range(STEPS):
                 with m.Case(step):
                     m.d.comb += [slot.eq(step % len(Slot)), dimension.eq(step // len(Slot))]
+        lone_source = ~self.candidate.operands[Slot.SRC1].used
+        with m.If((self.step == FOURTH_STEP) & lone_source):
+            m.d.comb += [slot.eq(Slot.SRC0), dimension.eq(DIMENSIONS - 1)]
 
         operands = Array(self.candidate.operands[s] for s in Slot)
         starts = Array(self.pointers[s] for s in Slot)
@@ -91,13 +104,14 @@ class Walks(wiring.Component):
             extents.issue.first.eq(is_first),
             extents.issue.step.eq(steps[dimension]),
             extents.issue.count.eq(sizes[dimension]),
-            # Two multiplications make the product of three counts.
+            # Three multiplications make the product of four counts.
             counts.issue.valid.eq(is_dimension & (dimension < DIMENSIONS - 1)),
             counts.issue.operand.eq(slot),
             counts.issue.first.eq(is_first),
             counts.issue.count.eq(operand.count[0]),
-            counts.issue.by.eq(Mux(is_first, operand.count[1], operand.count[2])),
+            counts.issue.by.eq(sizes[dimension + 1]),
             self.total.eq(counts.total),
+            self.overflows.eq(counts.overflows),
             footprint.start.eq(starts[slot]),
             footprint.log2_bytes.eq(log2_bytes(operand.dtype)),
             footprint.low.eq(Array(extents.low[s] for s in Slot)[slot]),

@@ -88,7 +88,7 @@ class Store(wiring.Component):
             valid = delayed
 
         group = Signal(7)
-        m.submodules.walker = walker = Walker()
+        m.submodules.walker = walker = Walker(len(self.dst.step))
         m.d.comb += [
             walker.walk.eq(self.dst),
             walker.load.eq(self.begin),

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from dve_rtl.memory.element import log2_bytes
-from dve_rtl.payloads import OFFSET, Walk
+from dve_rtl.payloads import OFFSET, walk_layout
 
 
 class Walker(wiring.Component):
@@ -18,9 +18,14 @@ class Walker(wiring.Component):
     Latency: the offset of the first element is there one clock after ``load``; each ``step``
     moves on by one element per clock.
 
+    Parameters
+    ----------
+    rank : int
+        Dimensions of the walk.
+
     Members
     -------
-    walk : In(Walk)
+    walk : In(walk_layout(rank))
         The operand; held until the walk ends.
     load : In(1)
         Go to the first element.
@@ -34,16 +39,22 @@ class Walker(wiring.Component):
         The current element is the last of the walk.
     """
 
-    walk: In(Walk)
-    load: In(1)
-    step: In(1)
-    pair: In(1)
-    offset: Out(OFFSET)
-    last: Out(1)
+    def __init__(self, rank: int):
+        self.rank = rank
+        super().__init__(
+            {
+                "walk": In(walk_layout(rank)),
+                "load": In(1),
+                "step": In(1),
+                "pair": In(1),
+                "offset": Out(OFFSET),
+                "last": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
-        rank = 3
+        rank = self.rank
         index = [Signal(16, name=f"index_{d}") for d in range(rank)]
         # run[d]: where the current run of dimension d began; run[0] is the current element.
         run = [Signal(OFFSET, name=f"run_{d}") for d in range(rank)]

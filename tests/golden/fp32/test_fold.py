@@ -47,6 +47,22 @@ def test_equals_the_scalar_fold_where_every_addition_rounds():
     assert fold(bits) != np.cumsum(rows, axis=1)[:, -1].view(np.uint32).tolist()
 
 
+def test_halves_have_every_other_partial():
+    rng = np.random.default_rng(10)
+    rows = (rng.standard_normal((5, 203)) * 10.0 ** rng.integers(-3, 4, (5, 203))).astype("<f4")
+    sums = Fold(5)
+    for piece in np.split(rows, [3, 10, 64], axis=1):
+        sums.add(piece)
+    for half, total in ((rows[:, 0::2], sums.even()), (rows[:, 1::2], sums.odd())):
+        q = np.zeros((4, 5), np.float32)
+        for index, values in enumerate(half.T):
+            q[index % 4] += values
+        want = (q[0] + q[1]) + (q[2] + q[3])
+        assert total.tolist() == want.tolist()
+    nothing = Fold(2)
+    assert nothing.even().tolist() == nothing.odd().tolist() == [0, 0]
+
+
 def test_large_first_element():
     """batchnorm.md section 12: 2^24, then eight ones."""
     values = np.array([[2.0**24] + [1.0] * 8], np.float32)

@@ -23,6 +23,10 @@ CAST = Opcode.CAST_PREDICATED
 ADD_BF16 = Opcode.TENSOR_TENSOR_ADD_BF16
 MULT_BF16 = Opcode.TENSOR_TENSOR_MULT_BF16
 SUB_BF16 = Opcode.TENSOR_TENSOR_SUB_BF16
+STATS = Opcode.BATCH_NORM_STATS
+STATS2 = Opcode.BATCH_NORM_STATS2
+AGGREGATE = Opcode.BATCH_NORM_AGGREGATE
+TRANSPOSE = Opcode.TRANSPOSE_BATCH_NORM_STATS2
 SYNC = Opcode.EVENT_SEMAPHORE
 NOP = Opcode.NOP
 
@@ -62,6 +66,16 @@ _PAIRS: Fields = {
     "in0_in1_dtype.hi": BF16,
     "src0.step_elem": (1, 2, 2),
     "src1.step_elem": (1, 4, -2),
+}
+
+_STATISTICS: Fields = {
+    "num_active_channels": 32,
+    **pattern("src", 0x000, 4, 2, 3, 4),
+    **pattern("dst", 0x200, 3, 2),
+    "in_dtype": FP32,
+    "out_dtype": FP32,
+    "even_count": 0x42400000,  # 48.0
+    "odd_count": 0x42400000,
 }
 
 LEGAL: dict[Opcode, Fields] = {
@@ -107,6 +121,15 @@ LEGAL: dict[Opcode, Fields] = {
     MULT_BF16: {**_PAIRS, "op": int(AluOp.MULT)},
     SUB_BF16: {**_PAIRS, "op": int(AluOp.SUBTRACT)},
     PRAM: {"addr": 0x100, "first_entry": 1, "entry_count": 255, "dtype": FP32},
+    STATS: {**_STATISTICS, **pattern("dst", 0x200, 1, 3)},
+    STATS2: _STATISTICS,
+    AGGREGATE: {
+        **_STATISTICS,
+        **pattern("dst", 0x200, 2, 1),
+        "even_count": 0,
+        "odd_count": 0,
+    },
+    TRANSPOSE: _STATISTICS,
     SYNC: {},
     NOP: {},
 }

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from legal_records import (
     ADD_BF16,
+    AGGREGATE,
     ARITH,
     BACK,
     BITVEC,
@@ -26,6 +27,7 @@ from legal_records import (
     NOP,
     PRAM,
     SYNC,
+    TRANSPOSE,
     geometry_of,
     variant,
 )
@@ -49,7 +51,7 @@ def test_other_opcodes_are_reason_1_alone():
     ("opcode", "note"),
     [
         (0x42, "TENSOR_REDUCE_ARITH_OP: known, not implemented"),
-        (0x60, "BATCH_NORM_STATS: known, not implemented"),
+        (0x6C, "MAX8: known, not implemented"),
         (0x7C, "known, not implemented"),  # another engine's
         (0xFF, "the sentinel INVALID, never an instruction"),
         (0x8A, "TENSOR_TENSOR_ADD_BF16: unknown, not an opcode of cayman"),  # removed after SUNDA
@@ -100,6 +102,20 @@ _TENSOR_FAULTS: dict[Reason, Fields] = {
     Reason.WALK: {"src0.step_elem": (-32768, 1, 1)},
 }
 
+_STATISTICS_FAULTS: dict[Reason, Fields] = {
+    Reason.WAIT: {"events.wait_mode": 0x08},
+    Reason.UPDATE: {"events.update_mode": 0x06},
+    Reason.DTYPE: {"in_dtype": Dtype.FP32R},
+    Reason.ALIGNMENT: {"src.start_addr": 0x202},
+    Reason.REGION: {"src.start_addr": OUTSIDE},
+    Reason.PARTITION: {"num_active_channels": 31},
+    Reason.COUNT_ZERO: {"src.num_elem": (2, 3, 0, 1)},
+    Reason.COUNT_MISMATCH: {"dst.num_elem": (5, 1)},
+    Reason.ADDRESSING_MODE: {"dst.start_addr": 0x8000_0100},
+    Reason.WALK: {"src.step_elem": (1, 1, 1, 32767)},
+    Reason.RESERVED: {"reserved1": b"\0\0\0\1"},
+    Reason.IMMEDIATE: {"odd_count": NAN},
+}
 FAULTS: dict[Opcode, dict[Reason, Fields]] = {
     BACK: _TENSOR_FAULTS,
     ARITH: {**_TENSOR_FAULTS, Reason.OPERATOR: {"op": 0xC4}},
@@ -148,6 +164,15 @@ FAULTS: dict[Opcode, dict[Reason, Fields]] = {
         Reason.WALK: {"src.step_elem": (-1, 1)},
         Reason.RESERVED: {"reserved2": bytes(8) + b"\1"},
         Reason.IMMEDIATE: {"imm1": NAN},
+    },
+    TRANSPOSE: _STATISTICS_FAULTS,
+    AGGREGATE: {
+        **_STATISTICS_FAULTS,
+        Reason.PARTITION: {"num_active_channels": 0},
+        Reason.COUNT_MISMATCH: {"src.num_elem": (4, 1, 1, 1)},
+        Reason.WALK: {"dst.step_elem": (-1, 1), "dst.start_addr": 0},
+        Reason.ADDRESSING_MODE: {"src.start_addr": MALFORMED},
+        Reason.IMMEDIATE: {"even_count": 0x3F80_0000},
     },
     PRAM: {
         Reason.DTYPE: {"dtype": Dtype.BF16},

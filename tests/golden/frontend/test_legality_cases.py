@@ -1,7 +1,7 @@
 """Legality by table: a legal record, one change, and what the specification says of it.
 
 The expected findings, all of them, are worked out by hand from isa_common.md 5.8 and
-batchnorm.md 2 to 7. Memories: 64 KiB SBUF and 16 KiB PSUM per partition.
+batchnorm.md 2 to 7 and 10. Memories: 64 KiB SBUF and 16 KiB PSUM per partition.
 """
 
 import pytest
@@ -9,6 +9,7 @@ from dve_golden.frontend.legality import validate
 from dve_golden.isa.enums import Dtype, Opcode, Reason, UpdateMode, WaitMode
 from legal_records import (
     ADD_BF16,
+    AGGREGATE,
     ARITH,
     BACK,
     BITVEC,
@@ -21,8 +22,11 @@ from legal_records import (
     MULT_BF16,
     NOP,
     PRAM,
+    STATS,
+    STATS2,
     SUB_BF16,
     SYNC,
+    TRANSPOSE,
     geometry_of,
     variant,
 )
@@ -117,10 +121,10 @@ def events(opcode):
     yield {"header.debug_cmd": 0xFF, "header.debug_hint": 0xFF}, []
 
 
-def patterns(name, rank, *, others):
+def patterns(name, rank, *, others, spans=None):
     """What a TENSORnD operand of fp32 may be; ``others`` are added where its count changes.
 
-    The operand is in quadrant 0 with 32 channels.
+    The operand is in quadrant 0 with 32 channels; ``spans`` is the extent of its walk in elements.
     """
     address, step, count = f"{name}.start_addr", f"{name}.step_elem", f"{name}.num_elem"
     for offset in (1, 2, 3):
@@ -128,7 +132,7 @@ def patterns(name, rank, *, others):
     yield {address: OUTSIDE}, [(REGION, address)]
     yield {address: OUTSIDE + 1}, [(ALIGN, address), (REGION, address)]
     yield {address: 0x1FFF_FFFC}, [(REGION, address)]
-    yield {address: PSUM + 0x3FE0}, []
+    yield {address: PSUM + 0x3FD0}, []
     yield {address: PSUM + 0x4000}, [(PART, address), (WALK, address)]
     yield {address: PSUM + 0x8000}, [(PART, address)]  # partition 1
     yield {address: 0x1_0000}, [(PART, address), (WALK, address)]
@@ -148,7 +152,7 @@ def patterns(name, rank, *, others):
     yield {count: zero}, findings
     # A malformed address word silences the counts and steps of the operand.
     yield {count: zero, address: 0x4000_0000, step: (-32768,) * rank}, [(MODE, address)]
-    last = (LEGAL_COUNT[name, rank] - 1) * 4
+    last = ((spans or LEGAL_COUNT[name, rank]) - 1) * 4
     yield {address: 0xFFFC - last}, []
     yield {address: 0x1_0000 - last}, [(WALK, address)]
     yield {address: 0xFFFC}, [(WALK, address)]
@@ -411,6 +415,63 @@ def immediates_of_other_types(field, legal):
     yield {field: Dtype.FP16, "imm0": 0x301}, [(IMM, "imm0")]
 
 
+def statistics(spans, results):
+    """What all instructions of S4D2_BN share; ``spans`` is the extent of dst in elements."""
+    yield from dtypes("in_dtype", PLAIN)
+    yield from dtypes("out_dtype", FLOATS)
+    # The source is {4,2,3,4} with steps of 1 and spans 1 + 3 + 1 + 2 + 3 elements.
+    yield from patterns("src", 4, others=[], spans=10)
+    yield from patterns("dst", 2, others=["dst.num_elem"], spans=spans)
+    yield {"in_dtype": Dtype.UINT8, "src.start_addr": 0xFFF6}, []
+    yield {"in_dtype": Dtype.FP16, "src.start_addr": PSUM + 2}, []
+    yield {"src.start_addr": PSUM, "dst.start_addr": PSUM}, []  # there is one source only
+    yield {"out_dtype": Dtype.BF16, "dst.start_addr": 0x202}, []
+    yield {"out_dtype": Dtype.FP16, "dst.start_addr": PSUM}, [(REGION, "dst.start_addr")]
+    yield {"dst.start_addr": Q3}, []
+    for counts in ((results, 1), (1, results)):
+        yield {"dst.num_elem": counts}, []
+    for counts in ((results + 1, 1), (1, results - 1), (results, 2), (65535, 65535)):
+        changes = {"dst.num_elem": counts, "dst.step_elem": (0, 0)}
+        yield changes, [(COUNT, "dst.num_elem")]
+    yield {"reserved0": b"\1" + bytes(4)}, [(RSVD, "reserved0")]
+    yield {"reserved0": bytes(4) + b"\x80"}, [(RSVD, "reserved0")]
+    yield {"reserved1": b"\1" + bytes(3)}, [(RSVD, "reserved1")]
+    yield {"reserved1": bytes(3) + b"\x80"}, [(RSVD, "reserved1")]
+
+
+def copied_counts():
+    """Counts of 0x60, 0x61 and 0x82: any finite number, whatever the source has."""
+    for field in ("even_count", "odd_count"):
+        for bits in (0, 0x8000_0000, 1, 0x4640_E400, FINITE_MAX, 0xFF7F_FFFF):
+            yield {field: bits}, []
+        for bits in (NAN, INF, 0x7F80_0000, 0xFFFF_FFFF, 0x7F80_0001):
+            yield {field: bits}, [(IMM, field)]
+
+
+def source_counts(legal, illegal):
+    """Shapes of the source of S4D2_BN, by products of the counts."""
+    still = {"src.step_elem": (0, 0, 0, 0)}
+    for counts in legal:
+        yield {**still, "src.num_elem": counts}, []
+    # Products above 2^32 - 1 are not taken modulo anything: the last is 2^48.
+    huge = ((65535,) * 4, (65535, 65535, 2, 1), (65535, 65535, 65535, 3), (32768, 32768, 32768, 8))
+    for counts in (*illegal, *huge):
+        yield {**still, "src.num_elem": counts}, [(COUNT, "src.num_elem")]
+
+
+def whole_quadrants():
+    """Channels of 0x82."""
+    field = "num_active_channels"
+    for count in range(256):
+        yield {field: count}, [] if count in (32, 64, 96, 128) else [(PART, field)]
+    starts = {"src.start_addr": Q1, "dst.start_addr": Q1 + 0x200}
+    yield {**starts, field: 31}, [(PART, field)]
+    yield {**starts, field: 33}, [(PART, field), *((PART, start) for start in starts)]
+    yield {**starts, field: 64}, [(PART, start) for start in starts]
+    # An illegal number of channels is taken as one where starts are judged.
+    yield {**starts, field: 129}, [(PART, field)]
+
+
 CASES: dict[Opcode, list] = {
     GRAD1: [
         *gradient_operands(),
@@ -472,6 +533,50 @@ CASES: dict[Opcode, list] = {
         ({"reserved0": b"\1\0\0\0"}, [(RSVD, "reserved0")]),
         ({"reserved1": b"\0\0\0\0\1"}, [(RSVD, "reserved1")]),
         ({"reserved2": b"\xff" + bytes(13)}, [(RSVD, "reserved2")]),
+    ],
+    STATS: [
+        *statistics(3, 3),
+        *channels(),
+        *copied_counts(),
+        *source_counts(
+            [(1, 1, 1, 1), (256, 1, 1, 1), (4, 4, 4, 4), (1, 1, 1, 256), (251, 1, 1, 1)],
+            [(257, 1, 1, 1), (2, 129, 1, 1), (1, 1, 1, 512), (4, 4, 4, 5)],
+        ),
+    ],
+    STATS2: [
+        *statistics(4, 6),
+        *channels(),
+        *copied_counts(),
+        ({"dst.num_elem": (2, 3)}, []),
+        *source_counts(
+            [(1, 1, 1, 1), (512, 1, 1, 1), (8, 4, 4, 4), (1, 1, 1, 511)],
+            [(513, 1, 1, 1), (2, 257, 1, 1), (1, 19, 27, 1), (4, 4, 4, 9)],
+        ),
+    ],
+    AGGREGATE: [
+        *statistics(2, 2),
+        *channels(),
+        *source_counts(
+            [(3, 1, 1, 1), (1, 1, 1, 3), (5, 2, 3, 1), (65535, 1, 1, 1), (65535, 65535, 1, 1)],
+            [(1, 1, 1, 1), (2, 2, 1, 1), (7, 1, 1, 1), (65534, 65534, 1, 1)],
+        ),
+        *(
+            ({field: bits}, [] if zero else [(IMM, field)])
+            for field in ("even_count", "odd_count")
+            for bits, zero in (
+                *((0, True), (0x8000_0000, True), (1, False), (0x3F80_0000, False)),
+                *((0x8000_0001, False), (NAN, False), (INF, False), (FINITE_MAX, False)),
+            )
+        ),
+    ],
+    TRANSPOSE: [
+        *statistics(4, 6),
+        *whole_quadrants(),
+        *copied_counts(),
+        *source_counts(
+            [(32, 1, 1, 1), (512, 1, 1, 1), (2, 4, 4, 1), (1, 1, 1, 480)],
+            [(1, 1, 1, 1), (33, 1, 1, 1), (16, 1, 1, 1), (544, 1, 1, 1), (500, 1, 1, 1)],
+        ),
     ],
     BACK: [*converted(), *operators({0}), *tensors()],
     ARITH: [*converted(), *operators(ARITHMETIC), *tensors()],

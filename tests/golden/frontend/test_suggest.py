@@ -26,6 +26,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from legal_records import (
     ADD_BF16,
+    AGGREGATE,
     ARITH,
     BACK,
     BITVEC,
@@ -38,7 +39,10 @@ from legal_records import (
     LOAD2,
     NOP,
     PRAM,
+    STATS,
+    STATS2,
     SYNC,
+    TRANSPOSE,
     geometry_of,
     variant,
 )
@@ -169,6 +173,19 @@ NEAR: tuple[tuple[Opcode, dict[str, Any], str, Any, str], ...] = (
         },
         *("src0.num_elem", (65535, 65535, 1), "65535x65535x1"),
     ),
+    # ... of S4D2_BN
+    (STATS, {"src.num_elem": (257, 1, 1, 1)}, "src.num_elem", (256, 1, 1, 1), "256x1x1x1"),
+    (STATS, {"src.num_elem": (4, 5, 3, 5)}, "src.num_elem", (3, 5, 3, 5), "3x5x3x5"),
+    (STATS2, {"src.num_elem": (600, 600, 1, 1)}, "src.num_elem", (512, 1, 1, 1), "512x1x1x1"),
+    (AGGREGATE, {"src.num_elem": (5, 4, 1, 1)}, "src.num_elem", (6, 4, 1, 1), "6x4x1x1"),
+    (AGGREGATE, {"src.num_elem": (2, 2, 2, 2)}, "src.num_elem", (3, 2, 2, 2), "3x2x2x2"),
+    (TRANSPOSE, {"src.num_elem": (24, 24, 1, 1)}, "src.num_elem", (20, 24, 1, 1), "20x24x1x1"),
+    (TRANSPOSE, {"src.num_elem": (33, 1, 1, 1)}, "src.num_elem", (32, 1, 1, 1), "32x1x1x1"),
+    (TRANSPOSE, {"src.num_elem": (600, 33, 1, 1)}, "src.num_elem", (512, 1, 1, 1), "512x1x1x1"),
+    (TRANSPOSE, {"num_active_channels": 33}, "num_active_channels", 32, "32"),
+    (TRANSPOSE, {"num_active_channels": 129}, "num_active_channels", 128, "128"),
+    (TRANSPOSE, {"num_active_channels": 0}, "num_active_channels", 32, "32"),
+    (STATS2, {"dst.num_elem": (3, 3)}, "dst.num_elem", (2, 3), "2x3"),
     # placement
     (BACK, {"src1.start_addr": Q1 + 0x100}, "src1.start_addr", 0x100, "sbuf[0:0x100]"),
     (
@@ -196,6 +213,10 @@ NEAR: tuple[tuple[Opcode, dict[str, Any], str, Any, str], ...] = (
     (GRAD1, {"imm0": 0x1_0000}, "imm0", 0xFFFC, "sbuf[0:0xfffc]"),
     (LOAD1, {"imm1": INF}, "imm1", 0x7F7F_FFFF, "0x7f7fffff"),
     (LOAD2, {"element_count": MINUS_INF}, "element_count", 0xFF7F_FFFF, "0xff7fffff"),
+    (STATS, {"odd_count": INF}, "odd_count", 0x7F7F_FFFF, "0x7f7fffff"),
+    (AGGREGATE, {"even_count": 0x3F80_0000}, "even_count", 0, "0"),
+    (AGGREGATE, {"odd_count": NAN}, "odd_count", 0, "0"),
+    (STATS2, {"in_dtype": Dtype.FP32R}, "in_dtype", Dtype.FP32, "fp32"),
     (PRAM, {"first_entry": 250}, "first_entry", 1, "1"),
     (PRAM, {"entry_count": 300}, "entry_count", 255, "255"),
 )

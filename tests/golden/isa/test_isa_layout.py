@@ -54,6 +54,14 @@ def tensor3d(name, at):
     }
 
 
+def tensor4d(name, at):
+    return {
+        f"{name}.start_addr": (at, at + 3),
+        f"{name}.step_elem": (at + 4, at + 11),
+        f"{name}.num_elem": (at + 12, at + 19),
+    }
+
+
 GRAD_ACCUMULATE_OPERANDS = {
     "imm0": (12, 15),
     **tensor3d("src0", 16),
@@ -104,6 +112,17 @@ BYTES = {
         "imm0_src": (48, 48),
         "imm1_src": (49, 49),
         "reserved2": (50, 63),
+    },
+    "S4D2_BN": {  # batchnorm.md 10
+        **tensor4d("src", 12),
+        "in_dtype": (32, 32),
+        "out_dtype": (33, 33),
+        "num_active_channels": (34, 34),
+        "reserved0": (35, 39),
+        "even_count": (40, 43),
+        "odd_count": (44, 47),
+        **tensor2d("dst", 48),
+        "reserved1": (60, 63),
     },
     "S3S3D3_TT": {  # isa_common.md 5.1
         "in0_in1_dtype.lo": (12, 12),

@@ -163,6 +163,41 @@ def test_operators(mnemonic, written, opcode, op):
     assert format_instruction(record) == text
 
 
+def test_statistics():
+    text = (
+        "stats2 channels=128 src=sbuf[0:0x40]:bf16:4x2x8x8@1,4,8,64 dst=r3:fp32:3x2@1,3"
+        " even_count=256.0 odd_count=0x7fc00000"
+    )
+    expected = bytes.fromhex(
+        "61100000 00000000 00000000"
+        "40000000 0100 0400 0800 4000 0400 0200 0800 0800"
+        "06 0a 80 0000000000 00008043 0000c07f"
+        "03000080 0100 0300 0300 0200 00000000"
+    )
+    assert assemble(text) == expected
+    assert format_instruction(expected) == text.replace("@1,4,8,64", "").replace("@1,3", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "opcode", "even", "odd"),
+    [
+        ("stats {} even_count=3.0", 0x60, 0x40400000, 0),
+        ("stats {} even_count=0.0 odd_count=-0.0", 0x60, 0, 0x80000000),
+        ("aggregate {}", 0x62, 0, 0),
+        ("aggregate {} odd_count=1.0", 0x62, 0, 0x3F800000),
+        ("transpose_stats2 {} even_count=0.0 odd_count=0.0", 0x82, 0, 0),
+    ],
+)
+def test_counts_that_are_not_used_may_be_left_out(written, opcode, even, odd):
+    text = written.format("channels=1 src=r0:fp32:3 dst=r1:fp32:2")
+    record = assemble(text)
+    assert record[0] == opcode
+    assert [int.from_bytes(record[at : at + 4], "little") for at in (40, 44)] == [even, odd]
+    assert format_instruction(record) == text
+    with pytest.raises(AssemblyError, match="stats2 also needs even_count, odd_count"):
+        assemble("stats2 channels=1 src=r0:fp32:3 dst=r1:fp32:2")
+
+
 def test_an_operator_is_needed_where_there_is_a_choice():
     with pytest.raises(AssemblyError, match="tensor_tensor also needs op"):
         assemble(f"tensor_tensor {TENSORS}")

@@ -73,6 +73,22 @@ def test_bitvec_and_psum():
     assert values_of(machine, out, "<u4")[31].tolist() == [0x0FF0, 0xF0]
 
 
+def test_statistics_of_the_union_of_two_halves():
+    b = ProgramBuilder()
+    x = given(b, "x", 2, np.array([[1, 10, 3], [20, 5, 30]], np.float32))
+    halves, moments = b.sbuf("halves", 2, (2, 3)), b.sbuf("moments", 2, 2)
+    b.stats2(halves, x[0])
+    b.aggregate(moments, halves)
+    machine = run(b, [x])
+    described = [(3, half.mean(), 3 * half.var()) for half in (x[1].flat[0::2], x[1].flat[1::2])]
+    np.testing.assert_allclose(values_of(machine, halves)[1], described, rtol=1e-6)
+    np.testing.assert_allclose(values_of(machine, moments)[1], [x[1].mean(), x[1].var()], rtol=1e-6)
+    with pytest.raises(ProgramError, match=r"stats2: dst.num_elem .* must be exactly 6 elements"):
+        b.stats2(halves[0], x[0])
+    with pytest.raises(ProgramError, match=r"aggregate: src.num_elem .* a multiple of 3"):
+        b.aggregate(moments, halves[:, :2])
+
+
 def test_batch_norm_family_gives_the_first_vector():
     """batchnorm.md section 12: sums {0, -2, 0}; d_x {1/3, 0, -1/3}."""
     b = ProgramBuilder()

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from binary32_reference import SIGN, class_pairs, grid_pairs, reference_add, softfloat_add, stream
 from dve_rtl.fp32 import accumulator
-from dve_rtl.fp32.accumulator import Accumulator, min_period
+from dve_rtl.fp32.accumulator import Accumulator, Fold, min_period
 
 GAP = 8
 
@@ -49,49 +49,90 @@ class MixingAdder(wiring.Component):
         return m
 
 
-def fold(values: list[int], add: Callable[[int, int], int]) -> int:
-    """batchnorm.md section 8."""
+def partials(values: list[int], add: Callable[[int, int], int]) -> list[int]:
     q = [0] * 8
     for ordinal, value in enumerate(values):
         q[ordinal % 8] = add(value, q[ordinal % 8])
+    return q
+
+
+def fold(values: list[int], add: Callable[[int, int], int]) -> int:
+    """batchnorm.md section 8."""
+    q = partials(values, add)
     return add(add(add(q[0], q[1]), add(q[2], q[3])), add(add(q[4], q[5]), add(q[6], q[7])))
 
 
-def run(dut: Accumulator, passes: list[list[int]], periods: Iterator[int]):
+def fold_halves(values: list[int], add: Callable[[int, int], int]) -> list[int]:
+    """batchnorm.md section 10: of the even ordinals, then of the odd ones."""
+    q = partials(values, add)
+    return [add(add(q[h], q[h + 2]), add(q[h + 4], q[h + 6])) for h in (0, 1)]
+
+
+class Sums(list):
+    """The sums of several passes; of HALVES, a pair for each pass."""
+
+    def take(self, how: Fold, value: int, is_odd: int) -> None:
+        if how is not Fold.HALVES:
+            self.append(value)
+            return
+        if not self or None not in self[-1]:
+            self.append([None, None])
+        assert self[-1][is_odd] is None
+        self[-1][is_odd] = value
+
+
+def run(
+    dut: Accumulator,
+    passes: list[list[int]],
+    periods: Iterator[int],
+    how: Fold = Fold.WHOLE,
+    blank: Callable[[], int] = lambda: 0,
+):
     """Feed passes; ``periods`` gives the distance to the next one.
+
+    Of TUPLES, ``passes`` are the first of each three; ``blank`` gives what stands in the others.
 
     Returns
     -------
-    sums : list of int
+    sums : list
     latency : int
         Clocks from the last element of all to the last sum.
     """
-    sums = []
+    sums = Sums()
     cycle = last_element = last_sum = 0
 
     async def step(ctx):
         nonlocal cycle, last_sum
         if ctx.get(dut.sum_valid):
-            sums.append(ctx.get(dut.sum))
+            sums.take(how, ctx.get(dut.sum), ctx.get(dut.sum_is_odd))
             last_sum = cycle
         await ctx.tick()
         cycle += 1
 
+    def clocks(values: list[int]) -> list[tuple[int, int]]:
+        """What goes in: an element, and whether it does not count."""
+        if how is not Fold.TUPLES:
+            return [(value, 0) for value in values]
+        return [slot for value in values for slot in ((value, 0), (blank(), 1), (blank(), 1))]
+
     async def bench(ctx):
         nonlocal last_element
         ctx.set(dut.accumulate, 1)
+        ctx.set(dut.fold, how)
         # What accumulate must ignore.
         ctx.set(dut.b, 0x3F800000)
         ctx.set(dut.subtract, 1)
         for values in passes:
             ctx.set(dut.valid, 1)
-            for ordinal, value in enumerate(values):
-                ctx.set(dut.last, ordinal == len(values) - 1)
+            slots = clocks(values)
+            for ordinal, (value, is_blank) in enumerate(slots):
+                ctx.set(dut.last, ordinal == len(slots) - 1)
                 ctx.set(dut.a, value)
+                ctx.set(dut.blank, is_blank)
                 last_element = cycle
                 await step(ctx)
             ctx.set(dut.valid, 0)
-            for _ in range(next(periods) - len(values)):
+            for _ in range(next(periods) - len(slots)):
                 await step(ctx)
         for _ in range(3 * dut.adder_latency + 12):
             await step(ctx)
@@ -152,6 +193,68 @@ def test_irregular_periods(adder_latency):
 
 
 @pytest.mark.usefixtures("mixing")
+@pytest.mark.parametrize("adder_latency", range(1, 8))
+def test_every_short_pass_in_halves(adder_latency):
+    """As one sum, at the shortest periods and at irregular ones."""
+    rng = random.Random(500 + adder_latency)
+    lengths, periods = [], []
+    for length in (*range(1, 27), 33):
+        shortest = max(length + GAP, min_period(adder_latency))
+        for slack in ((0,), (0, 1, 2), (0, 0, 3, 7)):
+            lengths += [length] * 8
+            periods += [shortest + rng.choice(slack) for _ in range(8)]
+            periods[-1] += 3 * adder_latency + 4
+    passes = random_passes(rng, lengths)
+    sums, _ = run(Accumulator(adder_latency=adder_latency), passes, iter(periods), Fold.HALVES)
+    for number, (got, values) in enumerate(zip(sums, passes, strict=True)):
+        assert got == fold_halves(values, mixed), f"pass {number} of {len(values)} elements"
+
+
+@pytest.mark.parametrize("adder_latency", range(1, 8))
+def test_every_short_pass_in_tuples(adder_latency, monkeypatch):
+    """Blanks leave a partial as it is, so the stand-in may not change what it adds +0 to."""
+
+    def changes_nothing(a, b):
+        return (a == 0) | (b == 0)
+
+    class KeepingAdder(MixingAdder):
+        def elaborate(self, platform):
+            m = Module()
+            mix = ((self.a + self.b)[:32].rotate_left(1) + 1)[:32]
+            value = Mux(changes_nothing(self.a, self.b), self.a | self.b, mix)
+            for _ in range(self.latency):
+                register = Signal(32)
+                m.d.sync += register.eq(value)
+                value = register
+            m.d.comb += self.o.eq(value)
+            return m
+
+    monkeypatch.setattr(accumulator, "Adder", KeepingAdder)
+    rng = random.Random(600 + adder_latency)
+    lengths, periods = [], []
+    for length in range(1, 20):
+        shortest = max(3 * length + GAP, min_period(adder_latency))
+        for slack in ((0,), (0, 1, 2), (0, 0, 3, 7)):
+            lengths += [length] * 6
+            periods += [shortest + rng.choice(slack) for _ in range(6)]
+            periods[-1] += 3 * adder_latency + 4
+    passes = random_passes(rng, lengths)
+    sums, _ = run(
+        Accumulator(adder_latency=adder_latency),
+        passes,
+        iter(periods),
+        Fold.TUPLES,
+        lambda: rng.getrandbits(32),
+    )
+
+    def keep(a: int, b: int) -> int:
+        return a | b if changes_nothing(a, b) else mixed(a, b)
+
+    for number, (got, values) in enumerate(zip(sums, passes, strict=True)):
+        assert got == fold(values, keep), f"pass {number} of {len(values)} tuples"
+
+
+@pytest.mark.usefixtures("mixing")
 @pytest.mark.parametrize("adder_latency", [6, 7])
 def test_a_shorter_period_loses_operands(adder_latency):
     """``min_period`` is the smallest one; up to latency 5 nothing shorter fits the gap."""
@@ -174,6 +277,10 @@ def test_latency_of_a_lone_fold(adder_latency):
         _, latency = run(Accumulator(adder_latency=adder_latency), passes, iter([length]))
         two_in_one_slot = adder_latency == 1 and length % 4 == 1
         assert latency == 3 * adder_latency + 8 + two_in_one_slot
+        _, latency = run(
+            Accumulator(adder_latency=adder_latency), passes, iter([length]), Fold.HALVES
+        )
+        assert latency == 2 * adder_latency + 8 + (adder_latency == 1)
 
 
 @pytest.mark.parametrize("adder_latency", [1, 3, 7])
@@ -192,11 +299,18 @@ def test_sums(adder_latency):
         # Of similar scale and mixed signs: every addition rounds, the order of addition shows.
         [rng.randint(0x3F000000, 0x4B000000) | rng.choice((0, SIGN)) for _ in range(29)],
     ]
-    periods = iter([max(len(values) + GAP, min_period(adder_latency)) for values in passes])
-    sums, _ = run(Accumulator(adder_latency=adder_latency), passes, periods)
-    assert sums == [fold(values, reference_add) for values in passes]
-    assert sums == [fold(values, softfloat_add) for values in passes]
-    assert sums[len(lengths)] == 0  # a fold of nothing but -0 is +0
+
+    def summed(how: Fold, clocks: int = 1):
+        periods = [max(clocks * len(v) + GAP, min_period(adder_latency)) for v in passes]
+        dut = Accumulator(adder_latency=adder_latency)
+        return run(dut, passes, iter(periods), how, lambda: rng.getrandbits(32))[0]
+
+    whole = summed(Fold.WHOLE)
+    assert whole == [fold(values, reference_add) for values in passes]
+    assert whole == [fold(values, softfloat_add) for values in passes]
+    assert whole[len(lengths)] == 0  # a fold of nothing but -0 is +0
+    assert summed(Fold.HALVES) == [fold_halves(values, softfloat_add) for values in passes]
+    assert summed(Fold.TUPLES, 3) == whole
 
 
 @pytest.mark.parametrize("adder_latency", [1, 3, 7])

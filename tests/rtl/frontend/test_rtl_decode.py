@@ -86,7 +86,7 @@ def test_grad_accumulate():
         assert candidate.handler == Handler.GRAD_ACCUMULATE
         assert operand(candidate, Slot.SRC0) == SRC0
         assert operand(candidate, Slot.SRC1) == SRC1
-        assert operand(candidate, Slot.DST) == (1, 0x33333333, out, [-9, 0, 0], [3, 1, 1])
+        assert operand(candidate, Slot.DST) == (1, 0x33333333, out, [-9, 1, 1], [3, 1, 1])
         assert immediate(candidate, 0) == (1, 0x44444444, sources[0])
         assert immediate(candidate, 1) == (1, 0x55555555, sources[1])
         assert candidate.imm_dtype == imm
@@ -142,7 +142,7 @@ def test_parameter_loads():
     }
     first = decode(record(PL, **pattern, dtype=0x47, imm1=0x40400000))
     assert first.handler == Handler.PARAM_LOAD
-    assert operand(first, Slot.SRC0) == (1, 0x11111111, 0x47, [-2, 5, 0], [1, 3, 1])
+    assert operand(first, Slot.SRC0) == (1, 0x11111111, 0x47, [-2, 5, 1], [1, 3, 1])
     assert immediate(first, 0) == (1, 0x44444444, 0x12)
     assert immediate(first, 1) == (0, 0, 0)
     assert first.imm_dtype == Dtype.FP32
@@ -159,7 +159,7 @@ def test_parameter_loads():
         )
     )
     assert second.handler == Handler.PARAM_LOAD2
-    assert operand(second, Slot.SRC0) == (1, 0x11111111, 0x46, [-2, 5, 0], [1, 3, 1])
+    assert operand(second, Slot.SRC0) == (1, 0x11111111, 0x46, [-2, 5, 1], [1, 3, 1])
     assert immediate(second, 0) == (1, 0x44444444, 0x12)
     assert immediate(second, 1) == (1, 0x55555555, 0x81)
     assert second.imm_dtype == 0x37

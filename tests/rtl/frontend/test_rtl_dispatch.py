@@ -61,9 +61,9 @@ def test_table_agrees_with_the_instruction_set():
 
 
 def test_documented_trampolines_share_bodies():
-    forward = {DOCUMENTED[opcode].trampoline for opcode in (0x60, 0x61, 0x62, 0x82)}
-    assert forward == {0x308E}
+    forward = {0x60, 0x61, 0x62, 0x82}
+    assert {DOCUMENTED[opcode].trampoline for opcode in forward} == {0x308E}
     unread = {0x72, 0x8A, 0x8B, 0x8F, 0x99, Opcode.EVENT_SEMAPHORE, Opcode.NOP}
     assert all(DOCUMENTED[opcode].trampoline is None for opcode in unread)
-    others = [DOCUMENTED[opcode].trampoline for opcode in set(Opcode) - unread]
+    others = [DOCUMENTED[opcode].trampoline for opcode in set(Opcode) - unread - forward]
     assert len(set(others)) == len(others)

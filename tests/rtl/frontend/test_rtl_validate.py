@@ -75,7 +75,7 @@ def test_grad_accumulate_resolved():
     assert (o.handler, o.opcode, o.channels) == (Handler.GRAD_ACCUMULATE, 0x94, 32)
     assert walk(o.src0) == (("sbuf", 3, 0x24), Dtype.FP32, [-1, 2, 3], [2, 3, 4])
     assert walk(o.src1) == (("psum", 3, 0x10), Dtype.BF16, [1, 1, 1], [24, 1, 1])
-    assert walk(o.dst) == (("sbuf", 1, 0x3C), Dtype.FP32, [-7, 0, 0], [3, 1, 1])
+    assert walk(o.dst) == (("sbuf", 1, 0x3C), Dtype.FP32, [-7, 1, 1], [3, 1, 1])
     assert pointer(o.imm0) == ("sbuf", 2, 0x102)
     assert pointer(o.imm1) == ("sbuf", 1, 0x106)
     assert o.imm_dtype == Dtype.FP16
@@ -99,7 +99,7 @@ def test_parameter_loads_resolved():
     for (opcode, handler, count), o in zip(loads, got, strict=True):
         assert o.reason == 0
         assert (o.handler, o.channels, o.element_count) == (handler, 64, 0x45000000)
-        assert walk(o.src0) == (("psum", 2, 0x3FFC), Dtype.FP32, [9, -1, 0], [1, count, 1])
+        assert walk(o.src0) == (("psum", 2, 0x3FFC), Dtype.FP32, [9, -1, 1], [1, count, 1])
         assert pointer(o.imm0) == ("psum", 0, 0x3FFC)
         assert o.imm_dtype == Dtype.FP32
         if opcode is PL2:

@@ -1,5 +1,6 @@
 """The walker against the address formula of isa_common.md 4.3, evaluated with integers."""
 
+import itertools
 import random
 
 import pytest
@@ -11,11 +12,9 @@ OFFSET_MASK = (1 << 19) - 1
 
 
 def expected(offset, size, steps, counts):
-    for i2 in range(counts[2]):
-        for i1 in range(counts[1]):
-            for i0 in range(counts[0]):
-                ordinal = i0 * steps[0] + i1 * steps[1] + i2 * steps[2]
-                yield (offset + size * ordinal) & OFFSET_MASK
+    for outer_to_inner in itertools.product(*map(range, reversed(counts))):
+        index = sum(i * step for i, step in zip(reversed(outer_to_inner), steps, strict=True))
+        yield (offset + size * index) & OFFSET_MASK
 
 
 CASES = [
@@ -37,13 +36,20 @@ CASES += [
 ]
 
 
+DEEP_CASES = [
+    (offset, dtype, (*steps, random.randrange(-50, 50)), (*counts, random.randrange(1, 4)))
+    for offset, dtype, steps, counts in CASES
+]
+
+
 @pytest.mark.parametrize("pauses", [False, True])
-def test_walks_twice_and_flags_the_last_element(pauses):
-    dut = Walker()
+@pytest.mark.parametrize("cases", [CASES, DEEP_CASES])
+def test_walks_twice_and_flags_the_last_element(cases, pauses):
+    dut = Walker(len(cases[0][2]))
     rng = random.Random(1)
 
     async def bench(ctx):
-        for offset, dtype, steps, counts in CASES:
+        for offset, dtype, steps, counts in cases:
             size = 2 if dtype in (Dtype.BF16, Dtype.FP16) else 4
             walk = {"start": {"offset": offset}, "dtype": dtype, "step": steps, "count": counts}
             ctx.set(dut.walk, walk)
