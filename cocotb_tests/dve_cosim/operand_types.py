@@ -6,8 +6,8 @@ from functools import cache
 from itertools import product
 
 from dve_golden.isa.enums import (
-    EXECUTED,
     DTYPE_BYTES,
+    EXECUTED,
     FLOAT_DTYPES,
     INTEGER_DTYPES,
     PLAIN_DTYPES,

@@ -98,7 +98,7 @@ def _by_cross(result: FuzzResult) -> Table:
     for kind in KINDS:
         table.add_column(kind, justify="right")
     reachable = reachable_crosses(result.config.generation)
-    for opcode in Opcode:
+    for opcode in sorted(EXECUTED):
         if all(which.opcode != opcode.name for which in reachable):
             continue
         shares = []
