@@ -27,7 +27,7 @@ def ports(unit, flow):
     ("make", "length"),
     [
         (lambda: Adder(latency=3), 65),
-        (lambda: Widen(latency=2), 36),
+        (lambda: Widen(latency=2), 43),
         (Reciprocal, 34),
     ],
     ids=["adder", "widen", "reciprocal"],
