@@ -1,44 +1,56 @@
-"""The "rtl" backend of `dve_golden.batchnorm.backward`: every step is a run of the simulator."""
+"""The "rtl" backend of `dve_golden.batchnorm`: every step runs in a simulator that stays alive."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from dve_golden.batchnorm.engine import require_executed
 from dve_golden.batchnorm.step import Step
-from dve_golden.isa.enums import Reason
+from dve_golden.isa.enums import MAX_CHANNELS
 from dve_golden.isa.generations import Generation
 from dve_golden.machine import Completion
 from dve_rtl.config import PRESETS, EngineConfig
 from numpy.typing import NDArray
 
-from dve_cosim.session import RunResult, run_steps
-from dve_cosim.state import ArchState
+from dve_cosim.live import LiveSimulator
+from dve_cosim.progress import Progress, silent
 
-Runner = Callable[..., RunResult]
-"""What `dve_cosim.session.run_steps` is; tests put a golden machine in its place."""
+
+class Simulator(Protocol):
+    """What `dve_cosim.live.LiveSimulator` is to the engine."""
+
+    def execute(self, step: Step) -> tuple[list[Completion], list[NDArray[np.uint8]]]: ...
+    def close(self) -> None: ...
 
 
 class RtlEngine:
-    """The Verilog under Verilator, as an engine of `dve_golden.batchnorm`.
+    """The Verilog under Verilator, as an engine of `dve_golden.batchnorm`; a context manager.
+
+    The simulator starts with the first step and keeps its state until `close`, or until the engine
+    is collected.
 
     Parameters
     ----------
     config : EngineConfig
         Which engine.
-    run : callable
-        Executes steps.
-
-    Members
-    -------
-    state : ArchState
-        The state after the last step.
+    progress : callable
+        Told of the export and the build.
+    start : callable
+        Makes the simulator; tests put a golden machine in its place.
     """
 
-    def __init__(self, config: EngineConfig, *, run: Runner = run_steps) -> None:
-        self.state = ArchState.reset(config)
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        progress: Progress = silent,
+        start: Callable[..., Simulator] = LiveSimulator,
+    ) -> None:
         self._config = config
-        self._run = run
+        self._start = lambda: start(config, progress=progress)
+        self._simulator: Simulator | None = None
+        self._sbuf = np.zeros((MAX_CHANNELS, config.sbuf_active_bytes), np.uint8)
 
     @property
     def sbuf_bytes(self) -> int:
@@ -49,7 +61,7 @@ class RtlEngine:
         return self._config.generation
 
     def execute(self, step: Step) -> NDArray[np.uint8]:
-        """Run one step; see `dve_golden.batchnorm.Engine`.
+        """Run one step; see `dve_golden.batchnorm.Engine`. What is no result is out of date.
 
         Raises
         ------
@@ -58,18 +70,25 @@ class RtlEngine:
         CosimError
             If the simulator cannot be built or fails.
         """
-        result = self._run([step], state=self.state, config=self._config)
-        require_executed(completions(result))
-        self.state = result.state
-        return self.state.sbuf
+        if self._simulator is None:
+            self._simulator = self._start()
+        completions, results = self._simulator.execute(step)
+        require_executed(completions)
+        for extent, data in zip(step.results, results, strict=True):
+            extent.of(self._sbuf)[...] = data
+        return self._sbuf
 
+    def close(self) -> None:
+        """End the simulator; another step would start it anew, after reset."""
+        if self._simulator is not None:
+            self._simulator.close()
+            self._simulator = None
 
-def completions(result: RunResult) -> list[Completion]:
-    """The completions of a run as the golden machine reports them, numbered from 0."""
-    return [
-        Completion(sequence, int(opcode), Reason(int(reason)))
-        for sequence, (opcode, reason) in enumerate(zip(result.opcode, result.reason, strict=True))
-    ]
+    def __enter__(self) -> "RtlEngine":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def engine(
@@ -77,6 +96,7 @@ def engine(
     config: EngineConfig | None = None,
     lanes: int | None = None,
     generation: Generation | None = None,
+    progress: Progress = silent,
 ) -> RtlEngine:
     """The engine of ``backward(..., backend="rtl", config=..., lanes=..., generation=...)``.
 
@@ -88,6 +108,8 @@ def engine(
         Replaces the number of lanes.
     generation : Generation, optional
         Replaces the generation.
+    progress : callable
+        Told of steps ``export`` and ``build``, which come with the first step.
 
     Raises
     ------
@@ -96,4 +118,5 @@ def engine(
     """
     chosen = config or PRESETS["sim"]
     chosen = chosen if lanes is None else chosen.with_lanes(lanes)
-    return RtlEngine(chosen if generation is None else replace(chosen, generation=generation))
+    chosen = chosen if generation is None else replace(chosen, generation=generation)
+    return RtlEngine(chosen, progress=progress)

@@ -1,8 +1,10 @@
 """The cocotb side of a run: executes a `Job` inside the simulator."""
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from itertools import count
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import cocotb
@@ -31,8 +33,10 @@ from dve_cosim.engine import waiting_packing
 from dve_cosim.job import (
     FAILURE,
     MAX_PENDING,
+    PROGRAM,
     RESULT,
     STATE,
+    TRANSFERS,
     WAITING,
     Counter,
     Job,
@@ -40,6 +44,7 @@ from dve_cosim.job import (
     pending_batches,
     program_file,
     state_folder,
+    step_folder,
     transfers_file,
 )
 from dve_cosim.side_by_side import LoadedStep, SideBySide
@@ -54,6 +59,9 @@ PERIOD = 10
 
 _CYCLES_PER_BYTE = 64
 """Above what the host port takes for a byte, with back-pressure and one lane."""
+
+_LOOK_SECONDS = 0.001
+"""Between two looks for the next step of a live job."""
 
 
 class PythonTime:
@@ -167,12 +175,28 @@ class Session:
 
         await self._measured(index, work())
 
-    async def execute_steps(self, count: int) -> None:
+    async def execute_steps(self, number: int) -> None:
         """Run all programs with the transfers of the host beside them, as one batch."""
         steps = [
             LoadedStep(self._program(k), Transfers.load(self._folder / transfers_file(k)))
-            for k in range(count)
+            for k in range(number)
         ]
+        await self._measured(0, self._side_by_side(steps))
+
+    async def serve(self) -> None:
+        """Run steps as they come, each a batch of its own, until the parent ends this process."""
+        for index in count():
+            source = self._folder / step_folder(index)
+            while not source.is_dir():
+                time.sleep(_LOOK_SECONDS)
+            transfers = Transfers.load(source / TRANSFERS)
+            step = LoadedStep((source / PROGRAM).read_bytes(), transfers)
+            rmtree(source)
+            await self._measured(index, self._side_by_side([step]), state=False)
+
+    async def _side_by_side(
+        self, steps: Sequence[LoadedStep]
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         both = SideBySide(
             self._host,
             self._records,
@@ -190,7 +214,7 @@ class Session:
             size += sum(extent.partitions * len(extent.span) for extent in transfers.results)
             await self._soon(work, f"{what} of step {number}", beside + _CYCLES_PER_BYTE * size)
 
-        await self._measured(0, both.run(steps, within))
+        return await both.run(steps, within)
 
     def _program(self, index: int) -> bytes:
         return (self._folder / program_file(index)).read_bytes()
@@ -219,9 +243,13 @@ class Session:
         return completions
 
     async def _measured(
-        self, index: int, work: Coroutine[Any, Any, tuple[np.ndarray, dict[str, np.ndarray]]]
+        self,
+        index: int,
+        work: Coroutine[Any, Any, tuple[np.ndarray, dict[str, np.ndarray]]],
+        *,
+        state: bool = True,
     ) -> None:
-        """Await completions and what else the work found; write both as a batch."""
+        """Await completions and what else the work found; write both, and the state, as a batch."""
         python, start, first = self._python.seconds, time.perf_counter(), self._clock()
         completions, found = await work
         await self._soon(self._idle(), "return to idle")
@@ -232,8 +260,15 @@ class Session:
             "python_seconds": self._python.seconds - python,
             "simulated_cycles": self._clock() - first,
         }
-        saving = self._save(index, completions, start=simulated, **seconds, **found)
-        await self._soon(saving, "reading of the state")
+        figures = {"completions": completions, **seconds, **found}
+        target = self._folder / batch_folder(index)
+        draft = target.with_suffix(".draft")
+        draft.mkdir()
+        if state:
+            await self._soon(self._dump(draft), "reading of the state")
+            figures |= self._held | {"dump_seconds": time.perf_counter() - simulated}
+        np.savez(draft / RESULT, **figures, allow_pickle=False)
+        draft.rename(target)
 
     async def _idle(self) -> None:
         while not self._dut.idle.value:
@@ -247,12 +282,8 @@ class Session:
         except SimTimeoutError:
             raise self._failure(f"{what} did not end within {cycles} cycles") from None
 
-    async def _save(
-        self, index: int, completions: np.ndarray, *, start: float, **figures: Any
-    ) -> None:
-        target = self._folder / batch_folder(index)
-        draft = target.with_suffix(".draft")
-        draft.mkdir()
+    async def _dump(self, draft: Path) -> None:
+        """Read the whole state: the memories as files in ``draft``, the rest into our hands."""
         await self._pulse(self._dut.image_dump)
         row_bytes = (self._config.sbuf_bytes, self._config.psum_bytes)
         for name, size in zip(IMAGES, row_bytes, strict=True):
@@ -268,9 +299,6 @@ class Session:
             "events": await self._sync.read_events(),
             "control": await self._host.read_control(),
         }
-        figures["dump_seconds"] = time.perf_counter() - start
-        np.savez(draft / RESULT, completions=completions, **self._held, **figures)
-        draft.rename(target)
 
     async def _pulse(self, signal: Any) -> None:
         """Raise an image request between two clock edges."""
@@ -317,6 +345,9 @@ async def run_job(dut: Any) -> None:
     job = Job.load(folder)
     session = Session(dut, job, folder)
     await session.start()
+    if job.live:
+        await session.serve()
+        return
     if job.side_by_side:
         await session.load(0)
         await session.execute_steps(job.programs)

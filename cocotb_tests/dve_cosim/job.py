@@ -5,6 +5,10 @@ state before it, a ``state_<k>`` directory with ``state.npz`` and the memory ima
 writes one ``batch_<k>`` directory after each program, complete when it appears, and counts
 completions in ``progress``. If programs are steps, ``transfers_<k>.npz`` holds what the host moves
 around each, and there is one batch for all of them.
+
+A live job has no programs yet. The parent makes a ``step_<k>`` directory with a program and its
+transfers, complete when it appears, whenever it knows the next one; the answer is ``batch_<k>``,
+without memory images. The parent ends the simulator.
 """
 
 import json
@@ -25,6 +29,10 @@ WAITING = "waiting.txt"
 
 RESULT = "result.npz"
 RESULTS_XML = "results.xml"
+
+PROGRAM = "program.bin"
+TRANSFERS = "transfers.npz"
+"""What a ``step_<k>`` directory of a live job holds."""
 
 MAX_PENDING = 8
 """Finished batches that may wait for their reader; then the simulator waits (disk space)."""
@@ -48,6 +56,8 @@ class Job:
         No instruction may take longer, whatever its counts; 0 for no such limit.
     side_by_side : bool
         Whether the programs are steps, with transfers of the host beside them.
+    live : bool
+        Whether steps come one by one while the simulator runs.
     """
 
     config: EngineConfig
@@ -57,6 +67,7 @@ class Job:
     stalls: float
     most_cycles: int = 0
     side_by_side: bool = False
+    live: bool = False
 
     @property
     def batches(self) -> int:
@@ -85,6 +96,11 @@ def program_file(index: int) -> str:
 def transfers_file(index: int) -> str:
     """Name of the file that says what the host moves around a program."""
     return f"transfers_{index}.npz"
+
+
+def step_folder(index: int) -> str:
+    """Name of the directory that holds a step of a live job."""
+    return f"step_{index}"
 
 
 def state_folder(index: int) -> str:

@@ -8,7 +8,7 @@ runs. What the host reads is compared, and the whole state after every run.
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from dve_golden.machine import Completion, Machine
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
-from dve_cosim.batchnorm_rtl import Runner
 from dve_cosim.compare import differences, differing_bits
 from dve_cosim.main_result import Executed, GradientErrors, MainResult, Workload
 from dve_cosim.progress import Progress, silent
@@ -32,6 +31,9 @@ from dve_cosim.reference import machine_of
 from dve_cosim.session import RunResult, run_steps
 from dve_cosim.state import ArchState
 from dve_cosim.traffic import HostCycles
+
+Runner = Callable[..., RunResult]
+"""What `dve_cosim.session.run_steps` is; tests put a golden machine in its place."""
 
 GAPS = 0.25
 """Share of stream transfers that wait, where a seed asks for it."""

@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -286,24 +286,16 @@ def _run(
     instructions = sum(map(len, programs)) // RECORD_BYTES
     progress("simulate", 0, instructions)
     with temporary_folder() as folder:
-        try:
+        with written_inputs(folder):
             _write_inputs(folder, job, programs, states)
             for index, each in enumerate(transfers):
                 each.save(folder / transfers_file(index))
-        except OSError as error:
-            raise CosimError(
-                f"cannot write {folder}: {error.strerror or error}; "
-                "set TMPDIR to a directory with room"
-            ) from error
         log = log_file(f"run-{folder.name}")
         counter = Counter(folder)
-        command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
-        command += [str(job.seed), RESULTS_XML, BENCH, *simulator.arguments]
-        command += ["--trace", "--trace-file", str(trace)] if trace else []
         try:
-            with Child(command, cwd=folder, environment=child_environment(), log=log) as child:
+            with start_child(simulator, folder, job.seed, log, trace=trace) as child:
                 for index in range(job.batches):
-                    _await_batch(
+                    await_batch(
                         child,
                         folder,
                         index,
@@ -343,6 +335,33 @@ def temporary_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def written_inputs(folder: Path) -> Iterator[None]:
+    """While a job's inputs are written to its ``folder``.
+
+    Raises
+    ------
+    CosimError
+        If they cannot be.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise CosimError(
+            f"cannot write {folder}: {error.strerror or error}; set TMPDIR to a directory with room"
+        ) from error
+
+
+def start_child(
+    simulator: Simulator, folder: Path, seed: int, log: Path, *, trace: Path | None = None
+) -> Child:
+    """The simulator of the job in ``folder``, running."""
+    command = [sys.executable, "-m", "dve_cosim.launch", SIM_TOP, str(simulator.build_dir)]
+    command += [str(seed), RESULTS_XML, BENCH, *simulator.arguments]
+    command += ["--trace", "--trace-file", str(trace)] if trace else []
+    return Child(command, cwd=folder, environment=child_environment(), log=log)
 
 
 def child_environment() -> Mapping[str, str]:
@@ -390,16 +409,17 @@ _LONGEST_PAUSE = 0.1
 """Seconds between two looks at a running simulator."""
 
 
-def _await_batch(
+def await_batch(
     child: Child,
     folder: Path,
     index: int,
     log: Path,
     *,
-    timeout: float | None,
-    report,
+    timeout: float | None = None,
+    longest_pause: float = _LONGEST_PAUSE,
+    report: Callable[[], None] = lambda: None,
 ) -> None:
-    """Return when a batch is complete.
+    """Return when a batch is complete; look for it every ``longest_pause`` seconds or sooner.
 
     Raises
     ------
@@ -411,11 +431,11 @@ def _await_batch(
     pause = 0.005  # short programs take milliseconds
     while not target.is_dir():
         code = child.wait(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, longest_pause)
         report()
         if target.is_dir():
             return
-        if code is None and pause >= _LONGEST_PAUSE and (error := _fatal_error(log)):
+        if code is None and pause >= longest_pause and (error := _fatal_error(log)):
             raise CosimError(f"the simulator stopped: {error}; see {log}")
         if code is not None:
             _check(folder, log)

@@ -9,6 +9,7 @@ from dve_cosim.main_job import run_main_job
 from dve_cosim.main_result import Workload
 from dve_golden.batchnorm import Layer, backward
 from dve_golden.isa.text import assemble
+from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 
 ROOMY = EngineConfig(sbuf_bytes=1024, psum_bytes=256)
@@ -217,14 +218,39 @@ def test_time_adds_up(workload, golden_runner):
     assert 0 < sum(parts.values()) <= seconds["total"]
 
 
-def test_rtl_engine_keeps_its_state_between_steps(workload, golden_runner):
-    arguments = workload.layer.arguments()
-    rtl = RtlEngine(ROOMY, run=golden_runner)
-    for got, expected in zip(
-        backward(**arguments, backend=rtl), backward(**arguments), strict=True
-    ):
-        np.testing.assert_array_equal(got, expected)
-    assert rtl.state.lane_state[:3, 0].tolist() == [20, 20, 20]
+class GoldenSimulator:
+    """Takes the place of a live simulator."""
+
+    started = closed = 0
+
+    def __init__(self, config, *, progress):
+        type(self).started += 1
+        self.machine = Machine(sbuf_bytes=config.sbuf_bytes, psum_bytes=config.psum_bytes)
+
+    def execute(self, step):
+        for image in step.images:
+            image.place(self.machine.sbuf)
+        done = self.machine.run(step.program)
+        return done, [extent.of(self.machine.sbuf).copy() for extent in step.results]
+
+    def close(self):
+        type(self).closed += 1
+
+
+@pytest.mark.parametrize("on_engine", [True, False])
+def test_rtl_engine_keeps_one_simulator_and_reads_results_alone(workload, monkeypatch, on_engine):
+    monkeypatch.setattr(GoldenSimulator, "started", 0)
+    monkeypatch.setattr(GoldenSimulator, "closed", 0)
+    arguments = {**workload.layer.arguments(), "on_engine": on_engine}
+    with RtlEngine(ROOMY, start=GoldenSimulator) as rtl:
+        assert GoldenSimulator.started == 0
+        for _ in range(2):
+            for got, expected in zip(
+                backward(**arguments, backend=rtl), backward(**arguments), strict=True
+            ):
+                np.testing.assert_array_equal(got, expected)
+        assert (GoldenSimulator.started, GoldenSimulator.closed) == (1, 0)
+    assert GoldenSimulator.closed == 1
 
 
 def test_rtl_engine_options():

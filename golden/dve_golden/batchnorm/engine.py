@@ -32,7 +32,8 @@ class Engine(Protocol):
     def execute(self, step: Step) -> NDArray[np.uint8]:
         """Place the images, run the program and return SBUF afterwards, uint8 [128, bytes].
 
-        The result may be a view of the engine's memory, valid until the next step.
+        Only the bytes of the step's results need to be those of the engine's memory. They may be
+        a view of it, valid until the next step.
 
         Raises
         ------

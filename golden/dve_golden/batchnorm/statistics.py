@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dve_golden.batchnorm.engine import Engine, choose_engine
 from dve_golden.batchnorm.layer import activation, channel_major, storage_dtype
 from dve_golden.batchnorm.layout import TILE_MULTIPLE, Image, tiles
-from dve_golden.batchnorm.placement import place, read
+from dve_golden.batchnorm.placement import extent, place, read
 from dve_golden.batchnorm.step import Step
 from dve_golden.isa.enums import DTYPE_BYTES, MAX_CHANNELS, STATISTICS, Dtype
 from dve_golden.isa.generations import Generation
@@ -153,9 +153,15 @@ class _ChannelTile:
                 self._filled += _HALVES
             if part.stop == elements:
                 b.aggregate(self._result, self._sets[: self._filled])
-            size = len(self._rows) * (part.stop - part.start)
-            footprint = b.footprint(Region.SBUF, start)
-            sbuf = self._engine.execute(Step(tuple(images), b.encode(start), size, footprint))
+            step = Step(
+                tuple(images),
+                b.encode(start),
+                len(self._rows) * (part.stop - part.start),
+                b.footprint(Region.SBUF, start),
+                (extent(self._result),) if part.stop == elements else (),
+                b.footprint(Region.SBUF, start, written=True),
+            )
+            sbuf = self._engine.execute(step)
         return read(sbuf, self._result)
 
     def _make_room(self, done: int) -> list[Image]:

@@ -94,6 +94,24 @@ def test_a_small_batch_is_one_step():
     assert engine.steps == [[stats2, stats2, stats2, aggregate]]
 
 
+class ResultsAlone(GoldenEngine):
+    """What the host did not ask for is other numbers, as after a real transfer."""
+
+    def execute(self, step):
+        sbuf = np.full_like(super().execute(step), 0xA5)
+        for extent in step.results:
+            extent.of(sbuf)[...] = extent.of(self.machine.sbuf)
+        return sbuf
+
+
+@pytest.mark.parametrize("sbuf_bytes", [256, 65536])
+def test_the_host_asks_for_all_it_reads(sbuf_bytes):
+    x = batch((5, 130, 401))
+    want = statistics(x, sbuf_bytes=sbuf_bytes)
+    found = statistics(x, backend=ResultsAlone(sbuf_bytes=sbuf_bytes))
+    np.testing.assert_array_equal(found, want)
+
+
 def test_generations_agree():
     x = batch((20, 3, 50))
     want = statistics(x)
