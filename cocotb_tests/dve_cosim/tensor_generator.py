@@ -19,6 +19,9 @@ from dve_cosim.places import Place
 _WORD_BYTES = 4
 """Of a pair of bf16 elements, to which sources of pairs are aligned."""
 
+_WIDEST_BYTES = 4
+"""Of an element of any type."""
+
 
 class TensorGenerator(ProgramGenerator):
     """Makes legal programs; parameters as for `OperandGenerator`."""
@@ -80,8 +83,9 @@ class TensorGenerator(ProgramGenerator):
         """As before; sources of pairs have rows of neighbours, and often the destination too."""
         if crossing.opcode not in PAIRED:
             return super()._anywhere(channels, crossing)
-        counts, start = self._even_counts(), self.partition(channels)
         psum = crossing.psum
+        room = min(self.room(memory) for memory in set(psum.values()))
+        counts, start = self._even_counts(room), self.partition(channels)
         fields: Fields = {}
         for name in ("src0", "src1"):
             where = self.partition(channels) if psum[name] else start
@@ -98,9 +102,9 @@ class TensorGenerator(ProgramGenerator):
             return super()._on_a_grid(channels, crossing)
         types, psum = crossing.types, crossing.psum
         room = min(self.room(memory) for memory in set(psum.values()))
-        counts = self._even_counts()
+        counts = self._even_counts(room)
         while not 4 <= np.prod(counts) <= 2 * most_elements(room, PAIR_SLOT):
-            counts = self._even_counts()
+            counts = self._even_counts(room)
         cells = self.reshaped((int(np.prod(counts)) // 2,))[:2]
         cells = (cells[0], int(np.prod(counts)) // 2 // cells[0])
         near = [name for name in crossing.aliasing if psum[name] == psum["dst"]]
@@ -126,12 +130,14 @@ class TensorGenerator(ProgramGenerator):
                 )
         return fields
 
-    def _even_counts(self) -> tuple[int, ...]:
-        """Counts of rows of pairs."""
+    def _even_counts(self, room: int) -> tuple[int, ...]:
+        """Counts of rows of pairs; a row of elements of any type fits ``room`` bytes."""
         while (pairs := int(np.prod(self._counts())) // 2) == 0:
             pass
-        inner, *outer = self.reshaped((pairs,))
-        return (2 * inner, *outer)
+        while True:
+            inner, *outer = self.reshaped((pairs,))
+            if 2 * inner * _WIDEST_BYTES <= room:
+                return (2 * inner, *outer)
 
     def _rows(
         self, name: str, partition: int, counts, dtype: Dtype, alignment: int, *, psum: bool
