@@ -279,6 +279,7 @@ def test_the_wheel_holds_the_packages_with_their_data(tmp_path):
         "golden/dve_golden",
         "cocotb_tests/dve_cosim",
         "scripts/dve_cli",
+        "scripts/dve_torch",
         "formal/dve_formal",
         "synth/dve_synth",
     ):
