@@ -34,10 +34,10 @@ def wrong(programs, states, *, config, progress):
 
 def test_no_difference(dve, tmp_path):
     report = tmp_path / "fuzz.json"
-    result = dve("fuzz", "--on", "golden", "--count", 64, "--json", report, "--out", tmp_path)
+    result = dve("fuzz", "--on", "golden", "--count", 128, "--json", report, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "no difference" in result.stdout
-    assert "64 programs" in result.stdout
+    assert "128 programs" in result.stdout
     rows = {
         line.split()[0]: line.split()[1:] for line in result.stdout.splitlines() if line.split()
     }
@@ -45,7 +45,7 @@ def test_no_difference(dve, tmp_path):
     assert re.search(r"0x51 tensor_tensor_bitvec +6/6 +[1-9]\d*/162 +-\s", result.stdout)
     document = json.loads(report.read_text())
     assert document["on"] == "golden"
-    assert (document["seed"], document["programs"], document["differences"]) == (0, 64, 0)
+    assert (document["seed"], document["programs"], document["differences"]) == (0, 128, 0)
     assert document["failure"] is None
     assert document["programs_per_second"] > 0
     bins = document["coverage"]["bins"]

@@ -24,7 +24,8 @@ def test_the_median_of_the_seeds(tools):
     described = found.described()
     assert described["mhz_by_seed"] == {"1": 101.0, "2": 102.0, "3": 103.0}
     assert (described["lut4"], described["ff"], described["dsp"]) == (707, 385, 0)
-    assert described["harness"] == {"lut4": 32, "ff": 39}  # 32 bits and a type of 4; three pins
+    # 32 bits, a type of 4 and seven control values of one bit; three pins.
+    assert described["harness"] == {"lut4": 32, "ff": 46}
     assert described["critical_path"]["hops"][0]["name"] == "zeros_5[0]"
 
 

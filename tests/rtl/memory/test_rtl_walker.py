@@ -83,7 +83,7 @@ PAIRED = [
 @pytest.mark.parametrize("case", PAIRED)
 def test_pairs_are_every_second_element(case):
     offset, dtype, steps, counts = case
-    dut = Walker()
+    dut = Walker(len(steps))
     size = DTYPE_BYTES[dtype]
     firsts = list(expected(offset, size, steps, counts))[::2]
 
