@@ -66,11 +66,12 @@ def chosen_workload(
 
 def _random(shape: str) -> dict[str, np.ndarray]:
     """Normal random numbers, the same ones every time; the statistics are those of x."""
-    if re.fullmatch(r"[1-9]\d*(x[1-9]\d*){1,4}", shape) is None:
+    if re.fullmatch(r"[1-9][0-9]*(x[1-9][0-9]*){1,4}", shape) is None:
         raise UserError(f"--shape is two to five sizes such as 4x256x14x14, got {shape!r}")
-    sizes = tuple(map(int, shape.split("x")))
+    # Python refuses to read a number of thousands of digits.
+    sizes = tuple(int(size[: len(str(MAX_ELEMENTS)) + 1]) for size in shape.split("x"))
     if math.prod(sizes) > MAX_ELEMENTS:
-        raise UserError(f"--shape {shape} has more than {MAX_ELEMENTS:,} elements")
+        raise UserError(f"--shape has more than {MAX_ELEMENTS:,} elements, got {shape:.40}")
     rng = np.random.default_rng(0)
     axes = (0, *range(2, len(sizes)))
     x, dy = (rng.standard_normal(sizes, np.float32) for _ in range(2))
