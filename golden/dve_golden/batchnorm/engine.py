@@ -141,7 +141,7 @@ def choose_engine(
         return make_engine(backend, **chosen, **options)
     if options:
         raise TypeError(f"an engine takes no options, got {', '.join(options)}")
-    if not (hasattr(backend, "execute") and hasattr(backend, "sbuf_bytes")):
+    if not all(hasattr(backend, name) for name in ("execute", "sbuf_bytes", "generation")):
         raise ValueError(f"backend must be 'golden', 'rtl' or an engine, got {backend!r}")
     if generation not in (None, backend.generation):
         raise ValueError(f"the engine is {backend.generation}, not {generation}")

@@ -1,7 +1,8 @@
 """Programs written with named tensors; every instruction they hold is legal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import index
 from typing import Unpack
 
 import numpy as np
@@ -75,12 +76,14 @@ class ProgramBuilder:
     ) -> Tensor:
         """A new tensor in SBUF: ``channels`` partitions with ``shape`` elements each.
 
-        It starts on an 8-byte word, so that it is aligned for every dtype.
+        It starts on an 8-byte word, so that it is aligned for every dtype. The name is one word, as
+        the text of the program has it in its comments.
 
         Raises
         ------
         ProgramError
-            If a live tensor has that name, the shape is empty, the generation has no such memory,
+            If the name is none or that of a live tensor, the dtype has no elements of whole bytes,
+            the shape is empty, the generation has no such memory,
             or the channels do not fit the start partition: 0 takes 1 to 128, 64 up to 64, 32 and 96
             up to 32.
         AllocationError
@@ -117,10 +120,12 @@ class ProgramBuilder:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Free at the end whatever was allocated inside and is still live."""
+        """Free at the end, an error too, whatever was allocated inside and is still live."""
         before = set(self._live.values())
-        yield
-        self.free(*(tensor for tensor in self._live.copy().values() if tensor not in before))
+        try:
+            yield
+        finally:
+            self.free(*(tensor for tensor in self._live.copy().values() if tensor not in before))
 
     def written_by_host(self, operand: Operand) -> None:
         """Say that the host puts values there before the program reads them."""
@@ -325,8 +330,13 @@ class ProgramBuilder:
         dtype: Dtype,
         partition: int,
     ) -> Tensor:
-        shape = (shape,) if isinstance(shape, int) else shape
+        counts = shape if isinstance(shape, Iterable) else (shape,)
+        shape, channels = tuple(map(index, counts)), index(channels)  # numpy's integers as well
         generation = self.geometry.generation
+        if not name.isprintable() or name.split() != [name]:
+            raise ProgramError(f"a name is one printable word, got {name!r}")
+        if not isinstance(dtype, Dtype) or dtype not in DTYPE_BYTES:
+            raise ProgramError(f"{name}: dtype must be a Dtype with a size, got {dtype!r}")
         if region not in regions_of(generation):
             raise ProgramError(f"{name}: {generation.value} has no {region.value}")
         if name in self._live:
@@ -480,5 +490,5 @@ def _operator(op: str | AluOp) -> AluOp:
         return op
     try:
         return AluOp[op.upper()]
-    except KeyError:
+    except (KeyError, AttributeError):
         raise ProgramError(f"there is no operator {op!r}") from None

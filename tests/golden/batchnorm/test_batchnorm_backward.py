@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,6 +173,9 @@ def test_engine_errors():
     arrays = layer_arrays((8, 3), seed=8)
     with pytest.raises(ValueError, match=r"backend must be .*got 'verilog'"):
         backward(**arrays, backend="verilog")
+    half: Any = SimpleNamespace(execute=None, sbuf_bytes=1024)
+    with pytest.raises(ValueError, match=r"backend must be .*got namespace"):
+        backward(**arrays, backend=half)
     with pytest.raises(ValueError, match=r"backend must be .*got None"):
         backward(**arrays, backend=None)  # pyright: ignore[reportArgumentType]
     for on_engine in (True, False):

@@ -1,5 +1,7 @@
 """Built programs: what they compute, what they refuse, and that their text is the program."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from dve_golden.frontend.legality import validate
@@ -161,6 +163,26 @@ def test_a_freed_tensor_gives_its_bytes_back():
         b.free(first)
 
 
+def test_an_error_ends_a_scope_as_well():
+    b = ProgramBuilder(sbuf_bytes=64)
+
+    def too_much():
+        with b.scope():
+            b.sbuf("first", 1, 12)
+            b.sbuf("second", 1, 12)
+
+    with pytest.raises(AllocationError):
+        too_much()
+    assert b.sbuf("first", 1, 16).offset == 0
+
+
+def test_numpys_integers_are_counts():
+    b = ProgramBuilder()
+    counts = np.array([2, 3])
+    assert b.sbuf("t", counts[1], counts[0]).shape == (2,)
+    assert b.sbuf("u", 1, (counts[0], 4)).shape == (2, 4)
+
+
 def test_values_must_have_been_written():
     b = ProgramBuilder()
     a, _ = given(b, "a", 4, np.array([1, 2], np.float32))
@@ -210,6 +232,15 @@ def bad_programs():
         (r"tensor_tensor: u: shape \(3,\) does not broadcast to \(2,\)"),
     )
     yield psum, r"tensor_tensor: dst.start_addr \(p\) is .*reason 8, region"
+    yield (
+        lambda b: b.tensor_tensor(sized(b), sized(b, name="u"), sized(b, name="v"), 4),
+        ("there is no operator 4"),
+    )
+    for name in ("t\nnop", "t u", "", "\u2028"):  # the text has names in comments
+        yield lambda b, name=name: sized(b, name=name), "a name is one printable word, got "
+    dtypes: list[Any] = ["fp32", Dtype.INVALID]
+    for dtype in dtypes:
+        yield lambda b, dtype=dtype: sized(b, dtype), "t: dtype must be a Dtype with a size, got "
     yield lambda b: sized(b) and sized(b), "there is a live tensor t already"
     yield lambda b: sized(b, channels=129), "t: 129 channels cannot start at partition 0"
     yield lambda b: b.sbuf("t", 33, 1, partition=32), "33 channels cannot start at partition 32"
