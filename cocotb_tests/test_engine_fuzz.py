@@ -44,12 +44,12 @@ def test_no_program_tells_the_sides_apart(shard):
     assert not result.bins.keys() - reachable_bins(Generation.CAYMAN)
     # Nearly every value of every part of a bin, by opcode; all bins take a longer campaign.
     reachable = reachable_bins(Generation.CAYMAN)
-    for part in ("types", "memory", "aliasing"):
+    for part, share in (("types", 0.02), ("memory", 0.02), ("aliasing", 0.05)):
         missed = _values(reachable, part) - _values(result.bins, part)
-        assert len(missed) <= 0.1 * len(_values(reachable, part)), missed
+        assert len(missed) <= share * len(_values(reachable, part)), missed
     missed = {which for which in result.missed if which.reason != Reason.NONE.name}
     assert len(missed) < 20, missed
-    for kind, share in ((TYPES, 0.1), (OPERATOR, 0.8), (CONTROL, 0.95)):
+    for kind, share in ((TYPES, 0.2), (OPERATOR, 0.9), (CONTROL, 0.99)):
         hit = sum(which.kind == kind for which in result.crosses)
         left_out = sum(which.kind == kind for which in result.missed_crosses)
         assert hit >= share * (hit + left_out), kind

@@ -26,6 +26,7 @@ from frontend_bench import (
     validate,
 )
 
+UINT8 = 3
 FP32R = 0xB
 LAST_WORD = 0x37FFC
 """Last word of an SBUF partition on cayman."""
@@ -325,6 +326,12 @@ for addr, reason in ((LAST_WORD, 0), (LAST_WORD - 4, 0)):
     tensor_tensor(reason, f"one element at {addr:#x}", **one_element("dst", addr))
 case(0, "last bf16", BP, **one_element("src0", 0x37FFE), in0_in1_dtype__lo=BF16)
 tensor_tensor(0, "last psum word", **one_element("dst", PSUM + 0x3FFC))
+# Only elements of one byte can end on the very byte after the partition.
+for memory, end in ((0, 0x38000), (PSUM, 0x4000)):
+    for dtype, size in ((UINT8, 1), (BF16, 2)):
+        for left, reason in ((2, 0), (1, 14)):
+            two = one_element("src0", memory + end - size * left) | walk3((1, 1, 1), (2, 1, 1))
+            case(reason, f"{left} left at {memory + end:#x}", BP, in0_in1_dtype__lo=dtype, **two)
 WALKS = [
     # start, steps, counts, reason
     (LAST_WORD - 4 * 511, (1, 1, 1), (512, 1, 1), 0),
