@@ -48,7 +48,7 @@ class RtlEngine:
         start: Callable[..., Simulator] = LiveSimulator,
     ) -> None:
         self._config = config
-        self._start = lambda: start(config, progress=progress)
+        self._make = lambda: start(config, progress=progress)
         self._simulator: Simulator | None = None
         self._sbuf = np.zeros((MAX_CHANNELS, config.sbuf_active_bytes), np.uint8)
 
@@ -70,13 +70,23 @@ class RtlEngine:
         CosimError
             If the simulator cannot be built or fails.
         """
-        if self._simulator is None:
-            self._simulator = self._start()
-        completions, results = self._simulator.execute(step)
+        completions, results = self.start().execute(step)
         require_executed(completions)
         for extent, data in zip(step.results, results, strict=True):
             extent.of(self._sbuf)[...] = data
         return self._sbuf
+
+    def start(self) -> Simulator:
+        """Build and start the simulator now, unless it runs; returns it.
+
+        Raises
+        ------
+        CosimError
+            If it cannot be built.
+        """
+        if self._simulator is None:
+            self._simulator = self._make()
+        return self._simulator
 
     def close(self) -> None:
         """End the simulator; another step would start it anew, after reset."""

@@ -73,6 +73,8 @@ def train(
 
     commit = revision()  # before the runs: the checkout may move on meanwhile
     with progress_bars() as progress, engine(config=config, progress=progress) as rtl:
+        if on_rtl:
+            rtl.start()  # what cannot be built shows before anything is trained
         comparison = compare(
             steps, seed=seed, rtl=rtl if on_rtl else None, rtl_steps=on_rtl, progress=progress
         )

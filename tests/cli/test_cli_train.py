@@ -34,11 +34,22 @@ class Training:
         return Comparison(seed, runs)
 
 
+class Idle:
+    """Takes the place of the engine."""
+
+    def __init__(self, config):
+        self.lanes = config.lanes
+        self.started = False
+
+    def start(self):
+        self.started = True
+
+
 @pytest.fixture
 def training(monkeypatch):
     training = Training()
     monkeypatch.setattr(dve_torch.comparison, "compare", training)
-    monkeypatch.setattr(command, "engine", lambda config, progress: nullcontext(config))
+    monkeypatch.setattr(command, "engine", lambda config, progress: nullcontext(Idle(config)))
     return training
 
 
@@ -66,7 +77,7 @@ def test_options(dve, training, options, lanes, want):
     assert result.exit_code == 0, result.stderr
     ((steps, seed, rtl, rtl_steps),) = training.asked
     assert (steps, seed, rtl_steps) == want
-    assert (rtl and rtl.lanes) == lanes
+    assert (rtl and (rtl.lanes, rtl.started)) == (lanes and (lanes, True))
     assert ("differing bits" in result.stdout) == bool(rtl_steps)
 
 
