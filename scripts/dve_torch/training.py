@@ -58,9 +58,10 @@ def train(
     *,
     seed: int = 0,
     backend: Backend | None = None,
+    make: Callable[[], nn.Module] = DigitsNet,
     progress: Progress = lambda done, total: None,
 ) -> Run:
-    """Train the network of `dve_torch.digits` by SGD with momentum.
+    """Train a network on the digits by SGD with momentum.
 
     With the same seed, first parameters and batches are the same, whatever computes. Everything is
     computed on one thread, by algorithms that give the same bits in every run on a machine.
@@ -72,6 +73,9 @@ def train(
     seed : int
     backend : Backend, optional
         Of batch norm; PyTorch's own if not given.
+    make : callable
+        The network, from images [N, 1, 8, 8] to logits [N, 10].
+    progress : callable
 
     Raises
     ------
@@ -80,7 +84,7 @@ def train(
     """
     start = time.perf_counter()
     with _reproducible(seed):
-        net = DigitsNet()
+        net = make()
         if backend is not None:
             convert(net, backend=backend)
         data = digits()

@@ -78,6 +78,8 @@ from dve_studies.backward import results as backward_results
 from dve_studies.backward import tables as backward_tables
 from dve_studies.summation import results
 from dve_studies.summation import tables as summation
+from dve_studies.training import results as training_results
+from dve_studies.training import tables as training_tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -699,6 +701,14 @@ def _backward(name: str) -> str:
 
 
 TABLES |= {f"backward_{name}": partial(_backward, name) for name in backward_tables.TABLES}
+
+
+def _training(name: str) -> str:
+    """A table of the study of training, from its published measurements."""
+    return table(*training_tables.TABLES[name](training_results.published()))
+
+
+TABLES |= {f"training_{name}": partial(_training, name) for name in training_tables.TABLES}
 
 
 # --- long runs ------------------------------------------------------------------------------

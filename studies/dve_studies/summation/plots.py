@@ -5,9 +5,7 @@ of its own says the same again.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -38,6 +36,7 @@ from dve_studies.summation.study import (
     Study,
     quiet,
 )
+from dve_studies.svg import svg
 
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "summation",  # identifiers inside the file are hashes
@@ -78,7 +77,7 @@ def figures(study: Study, progress: Progress = quiet) -> dict[str, bytes]:
     files = {}
     with rc_context(SETTINGS):
         for done, (name, draw) in enumerate(FIGURES.items(), 1):
-            files[name] = _svg(draw(study))
+            files[name] = svg(draw(study))
             progress("figures", done, len(FIGURES))
     return files
 
@@ -250,17 +249,3 @@ def _powers(axis: Any, exponents: Iterable[int]) -> None:
     each = list(exponents)
     axis.set_ticks([2.0**k for k in each], [f"$2^{{{k}}}$" for k in each])
     axis.set_ticks([], minor=True)
-
-
-def _svg(figure: Figure) -> bytes:
-    buffer = BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
-    # Hundredths of a point are enough, and last digits may differ between processors.
-    return COORDINATES.sub(_shortened, buffer.getvalue())
-
-
-COORDINATES = re.compile(rb'\b(?:d|x|y)="[^"]*"')
-
-
-def _shortened(attribute: re.Match[bytes]) -> bytes:
-    return re.sub(rb"-?\d+\.\d+", lambda n: b"%g" % round(float(n[0]), 2), attribute[0])

@@ -1,0 +1,1 @@
+"""How formats, means and orders of addition change gradients, and training; `docs/studies`."""
