@@ -2,8 +2,8 @@
 
     python tests/docs/record.py REPORT.json ...    # into docs/records; doc_tables.py shows them
 
-A report is what ``dve mutants``, ``dve fuzz``, ``dve arith``, ``dve prove`` or ``dve cosim`` writes
-as JSON. Of ``dve cosim`` there is one for each layer.
+A report is what ``dve mutants``, ``dve fuzz``, ``dve arith``, ``dve prove``, ``dve cosim`` or ``dve
+train`` writes as JSON. Of ``dve cosim`` there is one for each layer.
 """
 
 import json
@@ -40,12 +40,13 @@ def digest(report: Report) -> tuple[str, Report]:
         ("fuzz", "coverage", _fuzz),
         ("arith", "operations", dict),
         ("proofs", "findings", dict),
+        ("training", "training", _training),
     ):
         if key in report:
             return name, keep(report)
     if "bound_cycles" in report:
         return _backward(report)
-    raise ValueError("no report of dve mutants, fuzz, arith, prove or cosim")
+    raise ValueError("no report of dve mutants, fuzz, arith, prove, cosim or train")
 
 
 def _mutants(report: Report) -> Report:
@@ -99,6 +100,23 @@ def _backward(report: Report) -> tuple[str, Report]:
     )
     lanes = {"lanes": report["config"]["lanes"]}
     return name, {"input": layer, **lanes, **{key: report[key] for key in kept}}
+
+
+def _training(report: Report) -> Report:
+    """Of each curve: where it begins and where it ends."""
+    if report["differing_bits"]:
+        raise ValueError(f"{report['differing_bits']} bits differ")
+    if not report["rtl_steps"]:
+        raise ValueError("the RTL took no step")
+    runs = {
+        name: {
+            "steps": run["steps"],
+            "seconds": run["seconds"],
+            **{key: [run[key][0], run[key][-1]] for key in ("loss", "accuracy", "deviation")},
+        }
+        for name, run in report["training"].items()
+    }
+    return {**report, "training": runs}
 
 
 def main(paths: list[str]) -> None:
