@@ -36,9 +36,6 @@ class Float(data.Struct):
     def is_zero(self):
         return ~self.magnitude().any()
 
-    def is_infinite(self):
-        return self.is_special() & ~self.fraction.any()
-
     def is_nan(self):
         return self.is_special() & self.fraction.any()
 
