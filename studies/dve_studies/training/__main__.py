@@ -40,7 +40,7 @@ def study(
 ) -> None:
     """Measure what formats, means and orders of addition do to gradients and to training.
 
-    Takes about three minutes on one core; needs the extra `opendve[torch]`.
+    Takes about four minutes on one core; needs the extra `opendve[torch]`.
     `docs/studies/training.md` explains the tables.
 
     Examples: python -m dve_studies.training --steps 20 --seeds 1;

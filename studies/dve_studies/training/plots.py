@@ -4,7 +4,7 @@ Colours are those of Okabe and Ito (2008), which most colour-blind readers can t
 or a dash of its own says the same again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from dve_studies.training.results import Study
 from dve_studies.training.ways import (
     COARSE,
     COARSE_PLAIN,
+    FORWARD,
     FP32,
     GRADIENTS,
     ORDERED,
     PLAIN,
     STORED,
     WAYS,
+    Way,
 )
 
 SETTINGS: dict[Any, Any] = {
@@ -48,6 +50,7 @@ STYLES: dict[str, dict[str, Any]] = {
     COARSE.name: {"color": "#009E73", "marker": "^"},
     COARSE_PLAIN.name: {"color": "#CC79A7", "marker": "D"},
     ORDERED.name: {"color": "#000000", "marker": "x", "ls": ":"},
+    FORWARD.name: {"color": "#0072B2", "marker": "", "ls": "-."},
 }
 
 PROMISE = 2.0**-21
@@ -79,7 +82,7 @@ def gradients(study: Study) -> Figure:
     panels[0].set_ylabel("largest error, relative to the scale of its terms")
     figure.supxlabel("standard deviations by which the mean was moved")
     promise = Line2D([], [], color="#555555", ls="--", lw=1, label="promised")
-    _legend(figure, [promise])
+    _legend(figure, WAYS, [promise])
     return figure
 
 
@@ -104,7 +107,7 @@ def training(study: Study) -> Figure:
     panels[0, 0].set_ylabel("loss, geometric mean over the seeds")
     panels[1, 0].set_ylabel("largest deviation of a parameter\nfrom batch norm in float64")
     exact = Line2D([], [], color="#999999", label="float64")
-    _legend(figure, [exact], marker="")
+    _legend(figure, (*WAYS, FORWARD), [exact], marker="")
     return figure
 
 
@@ -113,6 +116,6 @@ FIGURES: dict[str, Callable[[Study], Figure]] = {
 }
 
 
-def _legend(figure: Figure, more: list[Line2D], **style: Any) -> None:
-    handles = [Line2D([], [], **{**STYLES[way.name], **style}, label=way.name) for way in WAYS]
-    figure.legend(handles=[*handles, *more], loc="outside upper center", ncols=4)
+def _legend(figure: Figure, ways: Iterable[Way], more: list[Line2D], **style: Any) -> None:
+    handles = [Line2D([], [], **{**STYLES[way.name], **style}, label=way.name) for way in ways]
+    figure.legend(handles=[*handles, *more], loc="outside upper center", ncols=3)

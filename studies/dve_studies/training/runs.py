@@ -13,7 +13,15 @@ from dve_torch.training import BATCH, TRAINED, Run, train
 from torch import Tensor, nn
 
 from dve_studies.training.results import Training
-from dve_studies.training.ways import COARSE, COARSE_PLAIN, FP32, PLAIN, WAYS, Way
+from dve_studies.training.ways import (
+    COARSE,
+    COARSE_PLAIN,
+    FORWARD,
+    FP32,
+    PLAIN,
+    WAYS,
+    Way,
+)
 
 STEPS = 150
 SEEDS = 5
@@ -23,15 +31,15 @@ FLOAT64 = "float64"
 """Name of the runs that the others are compared with: batch norm in float64."""
 
 BIASES: dict[float, tuple[Way, ...]] = {
-    0: WAYS,
-    10: (FP32, PLAIN, COARSE, COARSE_PLAIN),
-    100: (FP32, PLAIN, COARSE, COARSE_PLAIN),
+    0: (*WAYS, FORWARD),
+    10: (FP32, PLAIN, COARSE, COARSE_PLAIN, FORWARD),
+    100: (FP32, PLAIN, COARSE, COARSE_PLAIN, FORWARD),
 }
 """What is trained: all ways on the network as it is, those of the mean where it is far from 0."""
 
 
 class WayBackend(EngineBackend):
-    """Golden in one of the ways; keeps how far the first means were from zero."""
+    """Golden in one of the ways."""
 
     def __init__(self, way: Way) -> None:
         super().__init__(GoldenEngine(), dtype=way.storage)
@@ -53,6 +61,16 @@ class WayBackend(EngineBackend):
         return Gradients(
             *(torch.from_numpy(np.ascontiguousarray(each)) for each in self._way(layer))
         )
+
+
+class ExactForward(WayBackend):
+    """Gradients by golden, of statistics in float64."""
+
+    def statistics(self, x: Tensor, eps: float) -> Statistics:
+        return Float64().statistics(x.double(), eps)
+
+    def gradients(self, dy: Tensor, x: Tensor, found: Statistics, gamma: Tensor) -> Gradients:
+        return super().gradients(dy, x, Statistics(*(each.float() for each in found)), gamma)
 
 
 class Watching(Float64):
@@ -90,9 +108,7 @@ def training(
     deviations = 0.0
     for done, (bias, way) in enumerate(plan):
         progress("training", done, len(plan))
-        backends: list[Backend] = [
-            Watching() if way is None else WayBackend(way) for _ in range(seeds)
-        ]
+        backends = [_backend(way) for _ in range(seeds)]
         runs = [
             train(steps, seed=seed, backend=backend, make=lambda bias=bias: biased(bias))
             for seed, backend in enumerate(backends)
@@ -109,6 +125,12 @@ def training(
         found.append(_summary(way.name if way else FLOAT64, bias, deviations, runs, exact))
     progress("training", len(plan), len(plan))
     return found
+
+
+def _backend(way: Way | None) -> Backend:
+    if way is None:
+        return Watching()
+    return ExactForward(way) if way is FORWARD else WayBackend(way)
 
 
 def _summary(

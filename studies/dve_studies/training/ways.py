@@ -84,3 +84,8 @@ COARSE_PLAIN = Way("bf16 mean, no coupling", mean="bf16", mean_coupling=False)
 ORDERED = Way("fp32, other order", order=0)
 
 WAYS = (FP32, GRADIENTS, STORED, PLAIN, COARSE, COARSE_PLAIN, ORDERED)
+"""Those of a backward pass alone."""
+
+FORWARD = Way("fp32, float64 statistics")
+"""Where mean and inv_std are float64 in the forward pass, and rounded to fp32 for the backward
+pass: what is left is the error of the latter."""
