@@ -67,6 +67,7 @@ class Comparison:
             "machine": platform.machine(),
             "training": {
                 name: {
+                    "label": LABELS[name],
                     "steps": run.steps,
                     "seconds": round(run.seconds, 2),
                     "loss": run.loss.tolist(),

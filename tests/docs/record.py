@@ -110,8 +110,7 @@ def _training(report: Report) -> Report:
         raise ValueError("the RTL took no step")
     runs = {
         name: {
-            "steps": run["steps"],
-            "seconds": run["seconds"],
+            **{key: run[key] for key in ("label", "steps", "seconds")},
             **{key: [run[key][0], run[key][-1]] for key in ("loss", "accuracy", "deviation")},
         }
         for name, run in report["training"].items()

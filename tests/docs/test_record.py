@@ -90,7 +90,13 @@ def test_a_backward_pass_keeps_what_the_table_shows():
 
 
 def test_a_training_keeps_the_ends_of_its_curves():
-    curve = {"steps": 3, "seconds": 1.5, "loss": [3, 2, 1], "accuracy": [0.1, 0.2, 0.3]}
+    curve = {
+        "label": "PyTorch",
+        "steps": 3,
+        "seconds": 1.5,
+        "loss": [3, 2, 1],
+        "accuracy": [0.1, 0.2, 0.3],
+    }
     report = {
         **COMMIT,
         **{"rtl_steps": 2, "differing_bits": 0, "seed": 0},
@@ -99,8 +105,8 @@ def test_a_training_keeps_the_ends_of_its_curves():
     name, kept = digest(report)
     assert name == "training"
     assert kept["training"]["torch"] == {
-        **{"steps": 3, "seconds": 1.5, "loss": [3, 1], "accuracy": [0.1, 0.3]},
-        "deviation": [0, 0],
+        **{"label": "PyTorch", "steps": 3, "seconds": 1.5},
+        **{"loss": [3, 1], "accuracy": [0.1, 0.3], "deviation": [0, 0]},
     }
     with pytest.raises(ValueError, match="5 bits differ"):
         digest({**report, "differing_bits": 5})
