@@ -142,8 +142,9 @@ class Aggregation(wiring.Component):
         wants = Signal(config.lanes)
         equal = Signal(config.lanes)
         clocks = Signal(range(config.mul_latency + 1))  # since the product began
-        group = Signal(7)
-        following = Signal(7)
+        # Up to 128, as `passes` counts: at the end of a sweep both are the same, and nothing begins.
+        group = Signal(8)
+        following = Signal(8)
         active = active_lanes(config, self.channels, group)
         is_last = group == last_group(config, self.channels)
         m.d.comb += [
