@@ -142,7 +142,7 @@ class Aggregation(wiring.Component):
         wants = Signal(config.lanes)
         equal = Signal(config.lanes)
         clocks = Signal(range(config.mul_latency + 1))  # since the product began
-        # Up to 128, as `passes` counts: at the end of a sweep both are the same, and nothing begins.
+        # Up to 128, as `passes` counts: at the end both are the same, and nothing begins.
         group = Signal(8)
         following = Signal(8)
         active = active_lanes(config, self.channels, group)
