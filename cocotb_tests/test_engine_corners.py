@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import partial
 
+import numpy as np
 import pytest
 from benches.configs import SMALL
 from dve_cosim.alignments import alignments
@@ -11,17 +12,19 @@ from dve_cosim.numeric_corners import numeric_corners
 from dve_cosim.operator_corners import operator_corners
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.walk_corners import walk_corners
+from dve_cosim.workloads import Workload, random_state
 from dve_golden.isa.enums import Reason
+from dve_golden.isa.text import assemble
 
 CONFIG = SMALL[4]
 
 
-def compare(workload):
+def compare(workload, config=CONFIG):
     failure = first_failure(
         workload.programs,
         workload.states,
-        suspect=partial(rtl, config=CONFIG),
-        reference=partial(golden, config=CONFIG),
+        suspect=partial(rtl, config=config),
+        reference=partial(golden, config=config),
     )
     if failure is not None:
         pytest.fail(str(failure), pytrace=False)
@@ -44,6 +47,20 @@ def test_walks_at_the_ends_of_counts_and_reaches():
     reasons = Counter(reason for outcome in outcomes for reason in outcome.reason)
     assert reasons == {Reason.NONE: 4, Reason.WALK: 24}
     compare(workload)
+
+
+def test_as_many_passes_as_there_are_channels():
+    """Of a lone lane; each has a number of its own, and is followed by another instruction."""
+    config = SMALL[1]
+    state = random_state(np.random.default_rng(1), config, special=0.0)
+    program = assemble(
+        "aggregate channels=128 src=sbuf[0:0x0]:uint16:3 dst=sbuf[0:0x100]:fp32:2\n"
+        "nop\n"
+        "aggregate channels=65 src=sbuf[0:0x200]:fp32:27 dst=sbuf[0:0x180]:fp32:2\n"
+    )
+    workload = Workload()
+    workload.append(state, [program])
+    compare(workload, config)
 
 
 def test_addresses_at_every_byte_of_a_word():

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 from benches.configs import SMALL
-from dve_cosim.cycle_counts import CycleCounts, behind_another, cases_alone, cases_behind
+from dve_cosim.cycle_counts import (
+    CycleCounts,
+    behind_another,
+    cases_alone,
+    cases_behind,
+    measured_from,
+)
 from dve_cosim.session import run_batches
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
@@ -15,7 +21,7 @@ def test_cycles_follow_the_formulas(lanes):
     config, documented = SMALL[lanes], CycleCounts(PAGE.read_text())
     behind, alone = cases_behind(), cases_alone()
     programs = [behind_another(behind), *(case.encode() for case in alone)]
-    results = run_batches(programs, config=config)
+    results = run_batches(programs, config=config, state=measured_from(config))
     first = next(results)
     assert not first.reason.any()
     measured = dict(zip(behind, first.cycles[1::2].tolist(), strict=True))

@@ -7,4 +7,4 @@ from dve_cosim.engine import LANE, lane_verilog
 
 def test_lane(run_bench):
     build_dir = build_module(LANE, lane_verilog(configs.LANE))
-    run_bench("lane", top=LANE, build_dir=build_dir, tests=23)
+    run_bench("lane", top=LANE, build_dir=build_dir, tests=31)

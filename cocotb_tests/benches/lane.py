@@ -15,7 +15,15 @@ from dve_golden.isa.operators import AluOp
 from dve_rtl.alu import arith
 from dve_rtl.alu.bitvec import Function
 from dve_rtl.lane_orders import LOAD_LATENCY, HostField, LaneProgram, Result, control_layout
-from dve_rtl.lane_program import BACK_PROP, GRAD_ACCUMULATE, PREPARE, Schedule
+from dve_rtl.lane_program import (
+    BACK_PROP,
+    GRAD_ACCUMULATE,
+    POOL,
+    PREPARE,
+    SPREAD,
+    WEIGH,
+    Schedule,
+)
 
 LAYOUT = control_layout(CONFIG)
 SCHEDULE = Schedule(CONFIG)
@@ -110,6 +118,15 @@ class Bench:
     async def run_plan(self):
         while self.plan:
             await self.tick()
+
+    async def sums(self):
+        """Run the plan, and on to the clock in which sums are there."""
+        await self.run_plan()
+        for _ in range(100):
+            if self.dut.sums_valid.value:
+                return
+            await self.tick()
+        raise AssertionError("no sums")
 
     async def write(self, address, word):
         """A host write of one SBUF word."""
@@ -234,13 +251,7 @@ async def sums_of_a_pass(dut, count, dtypes):
         bench.issue(first + index, 1, 0x40, index, dtype1)
         at = first + index + ARRIVAL + SCHEDULE.start(GRAD_ACCUMULATE, "acc0")
         bench.plan[at] |= {"sum_valid": 1, "sum_last": int(index == count - 1)}
-    await bench.run_plan()
-    for _ in range(100):
-        if dut.sums_valid.value:
-            break
-        await bench.tick()
-    else:
-        raise AssertionError("no sums")
+    await bench.sums()
     for index, which in enumerate((Result.SUM0, Result.SUM1, Result.SUM2)):
         bench.result(bench.clock + index, which, 0x90, index, out)
     await bench.run_plan()
@@ -250,6 +261,63 @@ async def sums_of_a_pass(dut, count, dtypes):
     products = [mul(a, b) for a, b in zip(dy, normalised, strict=True)]
     expected = [narrowed(fold(values), out) for values in (dy, products, normalised)]
     got = await bench.load(0x90, 3, out)
+    assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
+
+
+@cocotb.test(timeout_time=1_000_000, timeout_unit="step")
+@cocotb.parametrize(tuples=[1, 3, 8, 20], tabulated=[False, True])
+async def both_sweeps_of_tuples(dut, tuples, tabulated):
+    """Counts are one number, or any; so the reciprocal comes from the table or from outside."""
+    rng = np.random.default_rng([31, tuples])
+    elements = words(rng, 3 * tuples)
+    if tabulated:
+        elements[0::3] = tuples * [int(np.float32(5).view(np.uint32))]
+    bench = Bench(dut, LaneProgram.WEIGH, group=3, immediates=True)
+    await bench.start()
+    await bench.store(0x00, elements, Dtype.FP32)
+    await bench.write(0x60, 0)
+    scratch = {"write_bank": 1, "write_group": bench.group, "state_enable": 1}
+
+    async def sweep(program, table):
+        bench.constant["program"] = program
+        first = bench.clock
+        for index in range(len(elements)):
+            bench.issue(first + index, 0, 0x00, index, Dtype.FP32)
+            bench.plan[first + index + ARRIVAL + SCHEDULE.start(table, "acc0")] |= {
+                "sum_valid": 1,
+                "sum_last": int(index == len(elements) - 1),
+                "sum_blank": int(index % 3 != 0),
+            }
+        await bench.sums()
+
+    counts, means, nvars = ([canonical(v) for v in elements[i::3]] for i in range(3))
+    n = fold(counts)
+    weighted = fold([mul(count, mean) for count, mean in zip(counts, means, strict=True)])
+    await sweep(LaneProgram.WEIGH, WEIGH)
+    bench.plan[bench.clock] |= {"write_n": 1, "write_mean": 1, "values_from_sums": 1} | scratch
+    await bench.run_plan()
+    for _ in range(3):
+        await bench.tick()
+    assert dut.count.value.to_unsigned() == n
+    assert bool(dut.in_table.value) == tabulated
+    general = int(np.float32(0.75).view(np.uint32))
+    bench.plan[bench.clock] |= {"write_n": 1, "n_value": n, "recip_value": general} | scratch
+    product = bench.clock + 4 + CONFIG.mul_latency
+    bench.plan[product] |= {"write_mean": 1, "write_scale": 1, "value_from_product": 1} | scratch
+    await bench.run_plan()
+    share = int(np.float32(1 / (5 * tuples)).view(np.uint32)) if tabulated else general
+
+    await sweep(LaneProgram.SPREAD, SPREAD)
+    variance_at = bench.clock + SCHEDULE.result(POOL)
+    bench.result(variance_at - 1, Result.MEAN, 0x60, 0, Dtype.FP32)
+    bench.result(variance_at, Result.BACK_PROP, 0x60, 1, Dtype.FP32)
+    await bench.run_plan()
+
+    mean = mul(weighted, share)
+    distances = [sub(value, mean) for value in means]
+    spread = [mul(count, mul(d, d)) for count, d in zip(counts, distances, strict=True)]
+    expected = [mean, mul(add(fold(nvars), fold(spread)), share)]
+    got = await bench.load(0x60, 2, Dtype.FP32)
     assert [f"{v:08x}" for v in got] == [f"{v:08x}" for v in expected]
 
 

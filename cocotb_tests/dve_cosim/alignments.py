@@ -37,6 +37,9 @@ _TEMPLATES: dict[str, tuple[str, ...]] = {
     " imm0=sbuf[0:{byte}] imm1=sbuf[0:8] imm_dtype={dtype}": _SUMMANDS,
     f"grad_accumulate2 {_SUMS} dst=sbuf[0:16]:fp32:3"
     " imm0=sbuf[0:8] imm1=psum[0:{byte}] imm_dtype={dtype}": _SUMMANDS,
+    "stats2 channels=1 even_count=1.0 odd_count=0.0 src=sbuf[0:{byte}]:{dtype}:1"
+    " dst=sbuf[0:16]:fp32:6": _PLAIN,
+    "aggregate channels=1 src=sbuf[0:0]:fp32:3 dst=sbuf[0:{byte}]:{dtype}:2": _RESULTS,
     "param_load channels=1 src=sbuf[0:{byte}]:{dtype}:3 imm0=sbuf[0:0] imm1=1.0": _SUMMANDS,
     "param_load2 channels=1 src=sbuf[0:0]:fp32:2 imm0=sbuf[0:{byte}] imm1=sbuf[0:8]"
     " imm_dtype={dtype} element_count=3.0": _SUMMANDS,

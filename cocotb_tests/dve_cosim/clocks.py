@@ -4,8 +4,20 @@
 """
 
 from dve_rtl.config import EngineConfig
+from dve_rtl.lane_aggregate import AGGREGATE_CLOCKS, clocks_ahead
 from dve_rtl.lane_orders import LOAD_LATENCY
-from dve_rtl.lane_program import ACCUMULATORS, BACK_PROP, GRAD_ACCUMULATE, Program, Schedule
+from dve_rtl.lane_program import (
+    ACCUMULATORS,
+    BACK_PROP,
+    GRAD_ACCUMULATE,
+    POOL,
+    SPREAD,
+    STATISTICS,
+    WEIGH,
+    Moments,
+    Program,
+    Schedule,
+)
 
 GATHER_CLOCKS = 1
 """From the last beat of a record to the whole record."""
@@ -30,6 +42,35 @@ def grad_accumulate_tail(config: EngineConfig) -> int:
     arrival = LOAD_LATENCY + config.widen_latency
     accumulate = Schedule(config).start(GRAD_ACCUMULATE, "acc0")
     return arrival + accumulate + fold_clocks(config) + SUMS + config.narrow_latency
+
+
+def _summed(config: EngineConfig, program: Program) -> int:
+    """From the last address at the memories to the clock in which its sums can be used."""
+    arrival = LOAD_LATENCY + config.widen_latency
+    return arrival + Schedule(config).start(program, "acc0") + fold_clocks(config) + 1
+
+
+def stats_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the write of nvar."""
+    return _summed(config, STATISTICS) + Moments(config).count_result + 2 + config.narrow_latency
+
+
+def stats2_tail(config: EngineConfig) -> int:
+    """The same of the odd half; the fold of a half is one addition shorter."""
+    return stats_tail(config) - config.add_latency + Moments(config).odd_half
+
+
+def aggregate_tail(config: EngineConfig) -> int:
+    """From the last address at the memories to the write of the variance."""
+    return _summed(config, SPREAD) + Schedule(config).result(POOL) + config.narrow_latency
+
+
+def aggregate_turn(config: EngineConfig) -> int:
+    """From the last address of the first sweep to the first one of the second.
+
+    If recip(n) of the last channel group is an entry of the Parameter RAM, or formed already.
+    """
+    return _summed(config, WEIGH) + AGGREGATE_CLOCKS + clocks_ahead(config) + FIRST_ISSUE_CLOCKS
 
 
 def result_tail(config: EngineConfig, program: Program) -> int:

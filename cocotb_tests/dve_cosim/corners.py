@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from dve_golden.isa.enums import MAX_CHANNELS
+from dve_golden.isa.enums import Opcode
 from dve_golden.memory.address import Geometry
 
 from dve_cosim.crossing import Crossing
@@ -19,8 +19,11 @@ MOST_WORK = 4096
 LONGEST = 0xFFFF
 """Elements of a long instruction, on one channel: the largest count of a dimension."""
 
-_SMALLEST_WORK = 4 * MAX_CHANNELS
-"""What an instruction can ask for whatever its number of channels: two pairs of elements."""
+_TRANSPOSED = 32
+"""Least channels, and least elements, of a TransposeStats2."""
+
+_SMALLEST_WORK = _TRANSPOSED * _TRANSPOSED
+"""What an instruction can ask for whatever its number of channels, and an opcode."""
 
 _FAR_STEPS = (-0x8000, 0x7FFF, -0x4000, 0x4000)
 """Steps of a dimension that is not walked; what they would reach is in no memory."""
@@ -95,6 +98,7 @@ class CornerGenerator(TensorGenerator):
         makers = (
             *(self.grad_accumulate, self.grad_accumulate2, self.back_prop, self.arithmetic),
             *(self.bit_vector, self.copy_predicated, self.cast_predicated),
+            lambda: self.statistics(self._any_crossing(Opcode.BATCH_NORM_AGGREGATE)),
         )
         while True:
             record = self.legal(self.pick(makers))
@@ -112,6 +116,16 @@ class CornerGenerator(TensorGenerator):
 
     def _channels(self) -> int:
         self._channels_chosen = 1 if self._is_long else super()._channels()
+        return self._channels_chosen
+
+    def statistics(self, crossing: Crossing) -> bytes:
+        if self._is_long:
+            crossing = replace(crossing, aliasing={})
+        return super().statistics(crossing)
+
+    def _transposed_channels(self) -> int:
+        quadrants = min(4, self._left // _TRANSPOSED**2)
+        self._channels_chosen = _TRANSPOSED * (1 + self.below(quadrants))
         return self._channels_chosen
 
     def _counts(self) -> tuple[int, int, int]:

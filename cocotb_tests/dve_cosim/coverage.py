@@ -10,7 +10,6 @@ from dve_golden.frontend.legality import validate
 from dve_golden.isa.codec import Fields, decode
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
-    EXECUTED,
     Dtype,
     ImmSrc,
     Opcode,
@@ -21,7 +20,7 @@ from dve_golden.isa.enums import (
 from dve_golden.memory.address import Geometry, Registers
 
 from dve_cosim.aliasing import Alias, Footprint, alias_of
-from dve_cosim.operand_types import ELEMENTWISE, REDUCTIONS, Types
+from dve_cosim.operand_types import ELEMENTWISE, Types
 from dve_cosim.operands import REGISTER_WORD
 from dve_cosim.places import place_of
 
@@ -29,7 +28,7 @@ SOURCES = ("src", "src0", "src1")
 QUADRANT = 32
 """Partitions."""
 
-_OPCODES = frozenset(map(int, EXECUTED))
+_OPCODES = frozenset(map(int, Opcode))
 
 
 class Bin(NamedTuple):
@@ -210,7 +209,7 @@ class _Operands:
 
     def _dtype(self, name: str) -> Dtype:
         sides = {"src0": "in0_in1_dtype.lo", "src1": "in0_in1_dtype.hi"}
-        of_source = (sides.get(name), "dtype", "src_dtype")
+        of_source = (sides.get(name), "dtype", "src_dtype", "in_dtype")
         of_result = ("immediate_out_dtype.hi", "out_dtype")
         for field in of_result if name == "dst" else of_source:
             if field in self._fields:
@@ -220,9 +219,11 @@ class _Operands:
     def _classes(self) -> Iterator[tuple[str, Alias]]:
         """The class of each source, if there is a destination."""
         if "dst" in self._walks:
-            elementwise = self._opcode not in REDUCTIONS
-            for name in ("src0", "src1"):
-                source, result = self._walks[name], self._walks["dst"]
+            elementwise = self._opcode in ELEMENTWISE
+            result = self._walks["dst"]
+            for name, source in self._walks.items():
+                if name == "dst":
+                    continue
                 yield name, alias_of(source, result, elementwise=elementwise)
 
 

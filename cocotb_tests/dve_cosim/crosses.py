@@ -1,4 +1,4 @@
-"""What S3S3D3_TT is counted by besides its bins: types, operators, control values.
+"""What S3S3D3_TT and S4D2_BN are counted by besides their bins: types, operators, control values.
 
 All of these with all the rest of a bin would be more combinations than a campaign has instructions.
 """
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dve_cosim.coverage import arrow
 from dve_cosim.operand_types import (
     ELEMENTWISE,
-    OPERANDS,
+    FORWARD,
     Types,
     by_operand,
     opcodes_of,
-    type_triples,
+    type_tuples,
 )
 
 KINDS = TYPES, OPERATOR, CONTROL = "types", "operators", "control values"
@@ -37,7 +37,7 @@ class Cross(NamedTuple):
     opcode : str
         Name of the opcode.
     kind : str
-        ``types``: those of both sources and the destination. ``operators``: an operator and the
+        ``types``: those of sources and destination. ``operators``: an operator and the
         type of one operand. ``control values``: one of them, and the type of an operand that is
         converted.
     value : str
@@ -52,12 +52,13 @@ class Cross(NamedTuple):
 def crosses(record: bytes, control: NDArray) -> Iterator[Cross]:
     """What a legal record counts for, under these control values; nothing if of another struct."""
     opcode, fields = decode(record)
-    if opcode not in ELEMENTWISE:
+    if opcode not in (*ELEMENTWISE, *FORWARD):
         return
-    names = ("in0_in1_dtype.lo", "in0_in1_dtype.hi", "out_dtype")
-    src0, src1, dst = (Dtype(_number(fields[name])) for name in names)
+    names = ("in_dtype", "in0_in1_dtype.lo", "in0_in1_dtype.hi", "out_dtype")
+    types = tuple(Dtype(_number(fields[name])) for name in names if name in fields)
     values = dict(zip(CONTROL_WORDS, control, strict=True))
-    yield from _of(opcode, by_operand((src0, src1, dst)), _number(fields["op"]), values)
+    operator = _number(fields.get("op", int(AluOp.BYPASS)))
+    yield from _of(opcode, by_operand(opcode, types), operator, values)
 
 
 def _number(value: object) -> int:
@@ -94,7 +95,7 @@ def _converted(opcode: Opcode, types: Types) -> tuple[str, ...]:
         return ()
     if opcode is Opcode.CAST_PREDICATED:  # equal types are moved bit for bit
         return () if types["src1"] is types["dst"] else ("src1", "dst")
-    return OPERANDS
+    return tuple(types)
 
 
 @cache
@@ -102,10 +103,10 @@ def reachable_crosses(generation: Generation) -> frozenset[Cross]:
     """Every combination that some program can hit."""
     found: set[Cross] = set()
     for opcode in opcodes_of(generation):
-        if opcode not in ELEMENTWISE:
+        if opcode not in (*ELEMENTWISE, *FORWARD):
             continue
         choices = operators(opcode, generation) or {AluOp.BYPASS}
-        for types in map(by_operand, type_triples(opcode)):
+        for types in (by_operand(opcode, types) for types in type_tuples(opcode)):
             for control in _CONTROLS:
                 found.update(_of(opcode, types, AluOp.BYPASS, control))
             for operator in choices - {AluOp.BYPASS}:

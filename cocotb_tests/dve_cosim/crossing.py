@@ -1,4 +1,4 @@
-"""What an instruction with two sources and a destination can be, as far as coverage tells."""
+"""What an instruction with sources and a destination can be, as far as coverage tells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dve_golden.isa.enums import DTYPE_BYTES, Opcode, Reason
 
 from dve_cosim.aliasing import Alias
 from dve_cosim.coverage import Bin, arrow, memory_name, types_name
-from dve_cosim.operand_types import REDUCTIONS, Types
+from dve_cosim.operand_types import ELEMENTWISE, Types
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,12 @@ class Crossing:
     ----------
     opcode : Opcode
     types : dict of str to Dtype
-        Of ``src0``, ``src1`` and ``dst``; of S3S3D3_TT any of that size will do.
+        Of its operands, ``src0``, ``src1`` and ``dst``, or of statistics ``src`` and ``dst``; of
+        S3S3D3_TT any of that size will do.
     psum : dict of str to bool
         Which of them lie in PSUM.
     aliasing : dict of str to Alias
-        What ``src0`` and ``src1`` have to do with the destination; empty if that is not said.
+        What its sources have to do with the destination; empty if that is not said.
     """
 
     opcode: Opcode
@@ -44,8 +45,8 @@ class Crossing:
 
     @property
     def sums(self) -> bool:
-        """Its destination is three sums, not one element for each of the sources."""
-        return self.opcode in REDUCTIONS
+        """Its destination is a few sums, not one element for each of the sources."""
+        return self.opcode not in ELEMENTWISE
 
     def same_size(self, name: str) -> bool:
         """Whether a source has elements as long as the destination's."""

@@ -6,14 +6,17 @@ import re
 from dataclasses import dataclass
 
 from dve_golden.isa.codec import Fields, encode
-from dve_golden.isa.enums import Dtype, ImmSrc, Opcode
+from dve_golden.isa.enums import STATISTICS, Dtype, ImmSrc, Opcode
 from dve_golden.isa.operators import AluOp
 from dve_golden.isa.text import assemble
 from dve_rtl.config import EngineConfig
 
+from dve_cosim.state import ArchState
+
 _ROW = re.compile(r"^\| (0x\w\w.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 _FORMULAS = (
     (re.compile(r"groups x \(n \+ (\d+)\) \+ (\d+)"), lambda g, n, a, b: g * (n + a) + b),
+    (re.compile(r"groups x \(2 n \+ (\d+)\) \+ (\d+)"), lambda g, n, a, b: g * (2 * n + a) + b),
     (re.compile(r"groups x (\d+) \+ (\d+)"), lambda g, n, a, b: g * a + b),
     (re.compile(r"groups x n \+ (\d+)()"), lambda g, n, a, b: g * n + a),
     (re.compile(r"entries \+ (\d+)()"), lambda g, n, a, b: n + a),
@@ -21,6 +24,9 @@ _FORMULAS = (
 
 CHANNELS = (1, 2, 7, 33, 128)
 COUNTS = (1, 2, 7, 8, 9, 25)
+
+_TUPLES = 0x330
+"""Where an Aggregate has its tuples: bytes that no case writes."""
 
 _LONG_COUNT = 40
 """Elements of the instruction ahead, during which the next one is validated."""
@@ -42,7 +48,7 @@ _QUADRANT_CHANNELS, _PLACED_COUNT = 32, 8
 
 @dataclass(frozen=True)
 class Case:
-    """An instruction with its sizes: channels, and elements of a channel or entries.
+    """An instruction with its sizes: channels, and elements of a channel, tuples or entries.
 
     Sources and destination are such that elements overlap in time: they share no byte, or a
     BackProp has one of `_PLACEMENTS`.
@@ -52,6 +58,11 @@ class Case:
     channels: int
     count: int
     placement: str = ""
+
+    @property
+    def elements(self) -> int:
+        """Of the source of a channel."""
+        return self.count * (STATISTICS if self.opcode is Opcode.BATCH_NORM_AGGREGATE else 1)
 
     def encode(self) -> bytes:
         """The record."""
@@ -93,8 +104,15 @@ class CycleCounts:
         for pattern, value in _FORMULAS:
             if match := pattern.fullmatch(cell):
                 first, second = (int(text or 0) for text in match.groups())
-                return value(groups, case.count, first, second)
+                return value(groups, case.elements, first, second)
         raise ValueError(f"cycles of {case.opcode.name}: {cell!r} is no known formula")
+
+
+def measured_from(config: EngineConfig) -> ArchState:
+    """The state to measure from: counts of an Aggregate whose reciprocals the Parameter RAM has."""
+    state = ArchState.reset(config)
+    state.sbuf[:, _TUPLES : _TUPLES + STATISTICS * max(COUNTS)] = 1
+    return state
 
 
 def cases_behind() -> list[Case]:
@@ -105,6 +123,8 @@ def cases_behind() -> list[Case]:
             cases += [Case(opcode, 1, count) for count in COUNTS]
         elif opcode in (Opcode.BATCH_NORM_PARAM_LOAD, Opcode.BATCH_NORM_PARAM_LOAD2):
             cases += [Case(opcode, channels, 1) for channels in CHANNELS]
+        elif opcode is Opcode.TRANSPOSE_BATCH_NORM_STATS2:
+            cases += [Case(opcode, channels, n) for channels in (32, 128) for n in (32, 96)]
         else:
             cases += [Case(opcode, channels, n) for channels in CHANNELS for n in COUNTS]
     for placement in _PLACEMENTS:
@@ -116,12 +136,10 @@ def cases_behind() -> list[Case]:
 
 def cases_alone() -> list[Case]:
     """Cases to run into an idle engine: the smallest, and one of several passes, of each opcode."""
-    return [
-        Case(opcode, channels, count)
-        for opcode in _FIELDS
-        for channels, count in ((1, 1), (3, 4))
-        if opcode is not Opcode.LOAD_PARAMETER_RAM or channels == 1
-    ]
+    sizes: dict[Opcode, tuple[tuple[int, int], ...]] = dict.fromkeys(_FIELDS, ((1, 1), (3, 4)))
+    sizes[Opcode.LOAD_PARAMETER_RAM] = ((1, 1),)
+    sizes[Opcode.TRANSPOSE_BATCH_NORM_STATS2] = ((32, 32),)
+    return [Case(opcode, *size) for opcode in _FIELDS for size in sizes[opcode]]
 
 
 def behind_another(cases: list[Case]) -> bytes:
@@ -150,6 +168,30 @@ def _tensors(channels: int, count: int) -> Fields:
 
 def _sums() -> Fields:
     return {"dst.start_addr": 0x200, "dst.step_elem": (1,), "dst.num_elem": (3,)}
+
+
+def _forward(channels: int, dtype: Dtype, results: int) -> Fields:
+    return {
+        "in_dtype": dtype, "out_dtype": Dtype.FP32, "num_active_channels": channels,
+        "dst.start_addr": 0x200, "dst.step_elem": (1, 1), "dst.num_elem": (results, 1),
+    }  # fmt: skip
+
+
+def _stats(channels: int, count: int) -> Fields:
+    elements = {"src.step_elem": (1, 0, 0, 0), "src.num_elem": (count, 1, 1, 1)}
+    return _forward(channels, Dtype.FP32, 3) | elements | {"src.start_addr": 0x000}
+
+
+def _stats2(channels: int, count: int) -> Fields:
+    return _stats(channels, count) | {"dst.num_elem": (6, 1)}
+
+
+def _aggregate(channels: int, count: int) -> Fields:
+    return _forward(channels, Dtype.INT8, 2) | {
+        "src.start_addr": _TUPLES,
+        "src.step_elem": (1, 3, 0, 0),
+        "src.num_elem": (3, count, 1, 1),
+    }
 
 
 def _grad_accumulate(channels: int, count: int) -> Fields:
@@ -219,4 +261,8 @@ _FIELDS = {
     Opcode.BATCH_NORM_PARAM_LOAD: _param_load,
     Opcode.BATCH_NORM_PARAM_LOAD2: _param_load2,
     Opcode.LOAD_PARAMETER_RAM: _load_parameter_ram,
+    Opcode.BATCH_NORM_STATS: _stats,
+    Opcode.BATCH_NORM_STATS2: _stats2,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: _stats2,
+    Opcode.BATCH_NORM_AGGREGATE: _aggregate,
 }

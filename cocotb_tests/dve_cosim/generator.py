@@ -1,11 +1,13 @@
-"""Random legal programs of the batch-norm backward family, weighted toward corners.
+"""Random legal programs of the batch-norm family, weighted toward corners.
 
 Everything follows from one seed, so that a failing program can be made again from its number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from dve_golden.frontend.legality import validate
@@ -26,8 +28,17 @@ from dve_golden.memory.address import Geometry
 from dve_cosim.aliasing import Alias
 from dve_cosim.crossing import Crossing
 from dve_cosim.events import set_events
-from dve_cosim.lattice import aliased_walks, most_elements
-from dve_cosim.operand_types import FLOATS, OPERANDS, SUMMANDS, Types, by_operand, type_triples
+from dve_cosim.lattice import aliased_walks, most_elements, reduced_most, reduced_walks
+from dve_cosim.operand_types import (
+    FLOATS,
+    FORWARD,
+    OPERANDS,
+    SUMMANDS,
+    Types,
+    by_operand,
+    operands_of,
+    type_tuples,
+)
 from dve_cosim.operands import OperandGenerator
 from dve_cosim.places import Place
 
@@ -47,6 +58,20 @@ _ELEMENT_COUNTS = (
     2.0**-149, 1e-40, 2.0**-126, 2.0**125, 2.0**126, 2.0**127, 3.4028234663852886e38,
 )  # fmt: skip
 """Values of N; the last ones have reciprocals that overflow, or are subnormal."""
+
+_SHAPES_OF_RESULTS = {
+    Opcode.BATCH_NORM_STATS: ((3, 1), (1, 3)),
+    Opcode.BATCH_NORM_STATS2: ((6, 1), (3, 2), (2, 3), (1, 6)),
+    Opcode.BATCH_NORM_AGGREGATE: ((2, 1), (1, 2)),
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: ((6, 1), (3, 2), (2, 3), (1, 6)),
+}
+_MULTIPLES = {Opcode.BATCH_NORM_AGGREGATE: 3, Opcode.TRANSPOSE_BATCH_NORM_STATS2: 32}
+_LIMITS = {
+    Opcode.BATCH_NORM_STATS: 256,
+    Opcode.BATCH_NORM_STATS2: 512,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2: 512,
+}
+"""Of the elements of a source (batchnorm.md section 10)."""
 
 _DIRECT = (ImmSrc.POINTER,)
 _DIRECT_OLD = (ImmSrc.POINTER, ImmSrc.INSTRUCTION)
@@ -93,6 +118,7 @@ class ProgramGenerator(OperandGenerator):
         makers = (
             self.grad_accumulate, self.grad_accumulate2, self.param_load, self.param_load2,
             self.back_prop, self.back_prop, self.load_parameter_ram, self.synchronise,
+            *self.forward,
         )  # fmt: skip
         return b"".join(self.legal(makers[self.below(len(makers))]) for _ in range(instructions))
 
@@ -164,20 +190,80 @@ class ProgramGenerator(OperandGenerator):
         return fields
 
     def _any_crossing(self, opcode: Opcode) -> Crossing:
-        return self.crossing(opcode, by_operand(self.pick(type_triples(opcode))))
+        return self.crossing(opcode, by_operand(opcode, self.pick(type_tuples(opcode))))
 
     def crossing(self, opcode: Opcode, types: Types) -> Crossing:
         """Memories, and perhaps aliasing, for operands of given types."""
         psum = dict.fromkeys(types, False)
-        if self.in_psum(0.6):
-            psum[self.pick(("src0", "src1"))] = True
+        sources = operands_of(opcode)[:-1]
+        if self.in_psum(0.3 * len(sources)):
+            psum[self.pick(sources)] = True
         psum["dst"] = DTYPE_BYTES[types["dst"]] == 4 and self.in_psum(0.35)
         crossing = Crossing(opcode, types, psum, {})
         if self.rng.random() < 0.5:
             return crossing
         wanted = (Alias.APART, Alias.INTERLEAVED, Alias.OVERLAPS) if crossing.sums else tuple(Alias)
-        aliasing = {name: self.pick(wanted) for name in ("src0", "src1")}
+        aliasing = {name: self.pick(wanted) for name in sources}
         return replace(crossing, aliasing=aliasing)
+
+    # forward statistics
+
+    @property
+    def forward(self) -> tuple[Callable[[], bytes], ...]:
+        """Makers of 0x60, 0x61, 0x62 and 0x82."""
+        return tuple(
+            partial(lambda opcode: self.statistics(self._any_crossing(opcode)), opcode)
+            for opcode in FORWARD
+        )
+
+    def statistics(self, crossing: Crossing) -> bytes:
+        """An instruction of S4D2_BN, which is ``crossing``, with counts that need not be true."""
+        opcode, types = crossing.opcode, crossing.types
+        transposes = opcode is Opcode.TRANSPOSE_BATCH_NORM_STATS2
+        channels = self._transposed_channels() if transposes else self._channels()
+        fields: Fields = {
+            "in_dtype": int(types["src"]),
+            "out_dtype": int(types["dst"]),
+            "num_active_channels": channels,
+        }
+        psum, aliasing = crossing.psum, crossing.aliasing
+        meets = bool(aliasing) and psum["src"] == psum["dst"]
+        most = reduced_most(self.room(psum["src"])) if meets else 1 << 32
+        counts = self._four(self._statistics_count(opcode, most))
+        results = self.pick(_SHAPES_OF_RESULTS[opcode])
+        start = self.partition(channels)
+        if meets:
+            sizes = {name: DTYPE_BYTES[dtype] for name, dtype in types.items()}
+            room = self.room(psum["src"])
+            walks = reduced_walks(self.rng, counts, results, sizes, aliasing["src"], room)
+            for name, shape in (("src", counts), ("dst", results)):
+                place = Place(psum[name], start, walks[name].offset)
+                fields |= self.pattern(name, place, walks[name].steps, shape)
+        else:
+            where = self.pick((start, start, self.partition(channels)))
+            fields |= self.walk("src", start, counts, types["src"], psum=psum["src"])
+            fields |= self.walk("dst", where, results, types["dst"], psum=psum["dst"])
+        if opcode is not Opcode.BATCH_NORM_AGGREGATE:
+            fields |= {"even_count": self._element_count(), "odd_count": self._element_count()}
+        return self._encode(opcode, fields)
+
+    def _transposed_channels(self) -> int:
+        return self.pick((32, 32, 64, 96, 128))
+
+    def _statistics_count(self, opcode: Opcode, most: int) -> int:
+        """Elements of a source, which has at least two where it has to meet the destination."""
+        multiple, limit = _MULTIPLES.get(opcode, 1), _LIMITS.get(opcode, 1 << 32)
+        while True:
+            count = int(np.prod(self._counts())) // multiple * multiple
+            count = min(max(count, multiple), limit)
+            if (1 if most == 1 << 32 else 2) <= count <= most:
+                return count
+
+    def _four(self, count: int) -> tuple[int, ...]:
+        """Four dimensions of so many elements."""
+        first, *others = self.reshaped((count,))
+        inner = self.pick([d for d in range(1, first + 1) if first % d == 0])
+        return inner, first // inner, *others
 
     def param_load(self) -> bytes:
         """0x64."""

@@ -95,6 +95,61 @@ def aliased_walks(
     return walks
 
 
+_MOST_RESULTS = 6
+"""Of a reduction."""
+
+
+def reduced_most(room: int) -> int:
+    """Elements of the source for which `reduced_walks` finds place in ``room`` bytes."""
+    return room // PAIR_SLOT - _MOST_RESULTS
+
+
+def reduced_walks(
+    rng: np.random.Generator,
+    counts: tuple[int, ...],
+    result_counts: tuple[int, ...],
+    sizes: Mapping[str, int],
+    wish: Alias,
+    room: int,
+) -> dict[str, GridWalk]:
+    """Walks of the one source and of the few results of a reduction, in one memory.
+
+    Both have an element in `PAIR_SLOT` bytes, forwards or backwards.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    counts, result_counts : tuple of int
+        Shape of the source, of at least two and at most `reduced_most` elements, and of the
+        results.
+    sizes : mapping of str to int
+        Bytes of an element of ``src`` and of ``dst``.
+    wish : Alias
+        APART, INTERLEAVED or OVERLAPS.
+    room : int
+        Bytes of a partition.
+    """
+    total = int(np.prod(counts))
+    results = int(np.prod(result_counts))
+    if wish is Alias.APART:
+        ahead, within = total, 0
+    elif wish is Alias.OVERLAPS:
+        ahead, within = int(rng.integers(total)), 0
+    else:  # one of the results begins before the last element of the source
+        ahead, within = int(rng.integers(total - 1)), SLOT
+    slots = max(total, ahead + results)
+    base = PAIR_SLOT * int(rng.integers(room // PAIR_SLOT - slots + 1))
+    walks = {}
+    for name, shape, first in (("src", counts, 0), ("dst", result_counts, ahead)):
+        period, at = PAIR_SLOT, first
+        if rng.random() < 0.3:  # the last element is the lowest
+            at += int(np.prod(shape)) - 1
+            period = -period
+        offset = base + PAIR_SLOT * at + (within if name == "dst" else 0)
+        walks[name] = GridWalk(offset, _steps(shape, period // sizes[name]))
+    return walks
+
+
 def _steps(counts: tuple[int, ...], step: int) -> tuple[int, ...]:
     """Steps that make a nested walk one long walk of ``step``."""
     steps = []

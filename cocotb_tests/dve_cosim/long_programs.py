@@ -114,6 +114,12 @@ _TEXTS: dict[str, str] = {
     """,
     # sums of every length about the eight partials of the fold
     "sums of 1 to 17 elements": "\n".join(
+        f"aggregate channels=32 src=psum[64:0x0]:fp32:3x{length}"
+        f" dst=sbuf[32:{8 * length:#x}]:fp32:2"
+        for length in range(1, 18)
+    )
+    + "\n"
+    + "\n".join(
         f"grad_accumulate2 channels=32 src0=sbuf[96:0x0]:fp32:{length}"
         f" src1=sbuf[96:0x80]:bf16:{length}@-1 dst=sbuf[0:{12 * length:#x}]:fp32:3 {_IMMEDIATES}"
         for length in range(1, 18)
@@ -126,6 +132,10 @@ _TEXTS: dict[str, str] = {
     ),
     # what each instruction reads, the one before it has just written
     "a chain through memory and lane state": f"""
+        stats2 channels=128 src=psum[0:0x0]:fp16:2x8x2x8@1,4,2,32 even_count=128.0 \\
+            odd_count=128.0 dst=sbuf[0:0x100]:fp32:6
+        stats channels=128 src=psum[0:0x0]:bf16:256 even_count=256.0 dst=sbuf[0:0x118]:fp32:3
+        aggregate channels=128 src=sbuf[0:0x100]:fp32:9 dst=sbuf[0:0x104]:fp32:2
         grad_accumulate channels=128 src0=sbuf[0:0x0]:fp32:32 src1=sbuf[0:0x80]:fp32:32 \\
             dst=sbuf[0:0x200]:fp32:3 {_IMMEDIATES}
         param_load2 channels=128 src=sbuf[0:0x200]:fp32:2 imm0=sbuf[0:0x208] \\

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from dve_golden.isa.codec import Fields, Value, decode, encode_fields, walk
-from dve_golden.isa.enums import EXECUTED, INST_WORD_LEN, RECORD_BYTES, REGISTERS
+from dve_golden.isa.enums import INST_WORD_LEN, RECORD_BYTES, REGISTERS, Opcode
 from dve_golden.isa.generations import Generation, in_generation
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 from dve_golden.isa.types import Array, Wire
@@ -207,7 +207,7 @@ def _of_other_opcode(rng: np.random.Generator, record: bytes) -> bytes:
 
 
 def _noise_under_a_header(rng: np.random.Generator, record: bytes) -> bytes:
-    opcode = sorted(EXECUTED)[rng.integers(len(EXECUTED))]
+    opcode = sorted(Opcode)[rng.integers(len(Opcode))]
     # Legal events, or nearly every record would stop at its wait mode.
     return bytes([opcode, INST_WORD_LEN]) + rng.bytes(2) + bytes(8) + rng.bytes(RECORD_BYTES - 12)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Reason
+from dve_golden.isa.enums import MAX_CHANNELS, RECORD_BYTES, Opcode, Reason
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.text import split_records
 from dve_golden.machine import Machine, WaitingError
@@ -19,7 +19,12 @@ from dve_cosim.workloads import Workload, random_control, random_programs, work_
 MOST_WORK = 8 * MAX_CHANNELS
 """Elements times channels of a neighbour that is legal."""
 
-_CHANNELS = 4
+_SMALL = 4 * 4
+"""Elements times channels of the legal records."""
+
+_SMALLEST = {Opcode.TRANSPOSE_BATCH_NORM_STATS2: 32 * 32}
+"""The same of an opcode that has no smaller ones."""
+
 _PROGRAM = 1024
 """Records of a program."""
 
@@ -43,10 +48,10 @@ def neighbours(seed: int, config: EngineConfig) -> Workload:
 
 
 def _bases(program: bytes, generation: Generation) -> list[bytes]:
-    """The first record of each opcode that has few channels."""
+    """The first record of each opcode that has little work."""
     found: dict[int, bytes] = {}
     for record in split_records(program):
-        if work_of(record) <= _CHANNELS * 4:
+        if work_of(record) <= _SMALLEST.get(Opcode(record[0]), _SMALL):
             found.setdefault(record[0], record)
     assert found.keys() == set(opcodes_of(generation))
     return [found[opcode] for opcode in sorted(found)]

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 from dve_golden.isa.codec import encode
-from dve_golden.isa.enums import DTYPE_BYTES, MAX_CHANNELS, Dtype, ImmSrc, Opcode
+from dve_golden.isa.enums import DTYPE_BYTES, MAX_CHANNELS, STATISTICS, Dtype, ImmSrc, Opcode
 from dve_rtl.config import EngineConfig
 from numpy.typing import NDArray
 
@@ -101,6 +101,14 @@ def numeric_corners(seed: int, config: EngineConfig) -> Workload:
         immediates[:, 0] = np.where(rng.random(MAX_CHANNELS) < 0.5, 0, partners(rng, x[:, 0]))
         immediates[:, 1] = np.float32(1).view(np.uint32)
         workload.append(state, [_sums(count)])
+    x = corner_words(rng, (MAX_CHANNELS, ELEMENTS))
+    for elements in (x, partners(rng, np.repeat(x[:, :1], ELEMENTS, axis=1))):
+        state = _state(config, _lane_state(), elements, elements)
+        workload.append(state, [_moments(count) for count in (1, 2, 3, 8, 17, ELEMENTS)])
+    for counts in (_counts(rng), _factors(rng), rng.integers(0, 300, MAX_CHANNELS)):
+        for tuples in (1, 2, ELEMENTS // STATISTICS):
+            state = _state(config, _lane_state(), _tuples(rng, counts), x)
+            workload.append(state, [_aggregates(tuples)])
     return workload
 
 
@@ -258,6 +266,59 @@ def _sums(count: int) -> bytes:
             )
             at += 3 * DTYPE_BYTES[out]
     return program
+
+
+def _tuples(rng: np.random.Generator, counts: NDArray) -> Words:
+    """Tuples of an Aggregate, the first of which has these counts; others count little or 0.
+
+    Of all together the number is that of the first, so that each channel has a reciprocal of its
+    own; means are often close to each other.
+    """
+    words = corner_words(rng, (MAX_CHANNELS, ELEMENTS))
+    tuples = words[:, : ELEMENTS // STATISTICS * STATISTICS].reshape(MAX_CHANNELS, -1, STATISTICS)
+    few = rng.integers(0, 3, tuples.shape[:2]).astype(np.float32).view(np.uint32)
+    tuples[:, :, 0] = np.where(rng.random(MAX_CHANNELS)[:, None] < 0.5, 0, few)
+    integers = counts.dtype != np.uint32
+    tuples[:, 0, 0] = counts.astype(np.float32).view(np.uint32) if integers else counts
+    close = rng.random(tuples.shape[:2]) < 0.5
+    near = partners(rng, np.repeat(tuples[:, :1, 1], tuples.shape[1], axis=1))
+    tuples[:, :, 1] = np.where(close, near, tuples[:, :, 1])
+    return words
+
+
+def _forward(opcode: Opcode, count: int, out: Dtype, at: int, results: int) -> bytes:
+    return encode(
+        opcode,
+        {
+            "in_dtype": Dtype.FP32,
+            "out_dtype": out,
+            "num_active_channels": MAX_CHANNELS,
+            "src.start_addr": _SRC0,
+            "src.step_elem": (1, 0, 0, 0),
+            "src.num_elem": (count, 1, 1, 1),
+            "dst.start_addr": at,
+            "dst.step_elem": (1, 0),
+            "dst.num_elem": (results, 1),
+        },
+    )
+
+
+def _moments(count: int) -> bytes:
+    """Stats and Stats2 of the first elements, for each result type."""
+    program, at = b"", _RESULTS
+    for out in (Dtype.FP32, Dtype.BF16, Dtype.FP16):
+        program += _forward(Opcode.BATCH_NORM_STATS, count, out, at, 3)
+        program += _forward(Opcode.BATCH_NORM_STATS2, count, out, at + 16, 6)
+        at += 64
+    return program
+
+
+def _aggregates(tuples: int) -> bytes:
+    """One Aggregate for each result type."""
+    return b"".join(
+        _forward(Opcode.BATCH_NORM_AGGREGATE, STATISTICS * tuples, out, _RESULTS + 16 * at, 2)
+        for at, out in enumerate((Dtype.FP32, Dtype.BF16, Dtype.FP16))
+    )
 
 
 def _walk(name: str, offset: int, count: int) -> dict[str, int | tuple[int, ...]]:

@@ -7,7 +7,6 @@ from itertools import product
 
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
-    EXECUTED,
     FLOAT_DTYPES,
     INTEGER_DTYPES,
     PLAIN_DTYPES,
@@ -33,6 +32,14 @@ PAIRED = (
 REDUCTIONS = (Opcode.BATCH_NORM_GRAD_ACCUMULATE, Opcode.BATCH_NORM_GRAD_ACCUMULATE2)
 """Opcodes whose destination has sums, not one element for each of the sources."""
 
+FORWARD = (
+    Opcode.BATCH_NORM_STATS,
+    Opcode.BATCH_NORM_STATS2,
+    Opcode.BATCH_NORM_AGGREGATE,
+    Opcode.TRANSPOSE_BATCH_NORM_STATS2,
+)
+"""Statistics: one source, and a few results: the struct S4D2_BN."""
+
 ELEMENTWISE = (
     Opcode.TENSOR_TENSOR_ARITH_OP,
     Opcode.TENSOR_TENSOR_BITVEC_OP,
@@ -44,15 +51,23 @@ ELEMENTWISE = (
 """Opcodes with a result for each element of two sources: the struct S3S3D3_TT."""
 
 OPERANDS = ("src0", "src1", "dst")
+"""Of all but `FORWARD`."""
 
 Types = dict[str, Dtype]
 
 _PLAIN, _INTEGER, _RESULT = map(sorted, (PLAIN_DTYPES, INTEGER_DTYPES, RESULT_DTYPES))
 
 
+def operands_of(opcode: Opcode) -> tuple[str, ...]:
+    """Sources and destination."""
+    return ("src", "dst") if opcode in FORWARD else OPERANDS
+
+
 @cache
-def type_triples(opcode: Opcode) -> tuple[tuple[Dtype, Dtype, Dtype], ...]:
-    """Every legal combination of the types of src0, src1 and dst."""
+def type_tuples(opcode: Opcode) -> tuple[tuple[Dtype, ...], ...]:
+    """Every legal combination of the types of `operands_of`."""
+    if opcode in FORWARD:
+        return tuple(product(_PLAIN, sorted(FLOAT_DTYPES)))
     if opcode is Opcode.TENSOR_TENSOR_BITVEC_OP:
         return tuple((dtype, dtype, dtype) for dtype in _INTEGER)
     if opcode is Opcode.COPY_PREDICATED:
@@ -68,22 +83,20 @@ def type_triples(opcode: Opcode) -> tuple[tuple[Dtype, Dtype, Dtype], ...]:
 
 
 @cache
-def triples_by_size(
-    opcode: Opcode,
-) -> dict[tuple[int, ...], tuple[tuple[Dtype, Dtype, Dtype], ...]]:
+def types_by_size(opcode: Opcode) -> dict[tuple[int, ...], tuple[tuple[Dtype, ...], ...]]:
     """The same, by the bytes of the elements."""
-    found: dict[tuple[int, ...], tuple[tuple[Dtype, Dtype, Dtype], ...]] = {}
-    for triple in type_triples(opcode):
-        sizes = tuple(DTYPE_BYTES[dtype] for dtype in triple)
-        found[sizes] = (*found.get(sizes, ()), triple)
+    found: dict[tuple[int, ...], tuple[tuple[Dtype, ...], ...]] = {}
+    for types in type_tuples(opcode):
+        sizes = tuple(DTYPE_BYTES[dtype] for dtype in types)
+        found[sizes] = (*found.get(sizes, ()), types)
     return found
 
 
-def by_operand(triple: tuple[Dtype, Dtype, Dtype]) -> Types:
-    """Three types as those of src0, src1 and dst."""
-    return dict(zip(OPERANDS, triple, strict=True))
+def by_operand(opcode: Opcode, types: tuple[Dtype, ...]) -> Types:
+    """Types as those of `operands_of`."""
+    return dict(zip(operands_of(opcode), types, strict=True))
 
 
 def opcodes_of(generation: Generation) -> tuple[Opcode, ...]:
     """What the engine executes in a generation."""
-    return tuple(opcode for opcode in sorted(EXECUTED) if in_generation(opcode, generation))
+    return tuple(opcode for opcode in sorted(Opcode) if in_generation(opcode, generation))

@@ -15,12 +15,13 @@ from dve_cosim.coverage import Bin, memory_name
 from dve_cosim.crossing import Crossing
 from dve_cosim.operand_types import (
     ELEMENTWISE,
-    OPERANDS,
+    FORWARD,
     REDUCTIONS,
     by_operand,
     opcodes_of,
-    triples_by_size,
-    type_triples,
+    operands_of,
+    type_tuples,
+    types_by_size,
 )
 from dve_cosim.places import has_psum
 
@@ -42,6 +43,7 @@ BREAKABLE: dict[str, frozenset[Reason]] = {
         opcode.name: frozenset(_HEADER | _WALK | _PAIR | {Reason.OPERATOR})
         for opcode in ELEMENTWISE
     },
+    **{opcode.name: frozenset(_HEADER | _WALK | _LOAD) for opcode in FORWARD},
     Opcode.BATCH_NORM_PARAM_LOAD.name: frozenset(_HEADER | _WALK | _LOAD),
     Opcode.BATCH_NORM_PARAM_LOAD2.name: frozenset(_HEADER | _WALK | _LOAD),
     Opcode.LOAD_PARAMETER_RAM.name: frozenset(
@@ -54,8 +56,8 @@ BREAKABLE: dict[str, frozenset[Reason]] = {
 generation without the opcode there is one reason."""
 
 
-UNREACHABLE: dict[str, Callable[[Crossing], bool]] = {
-    "both sources in PSUM: source placement": lambda c: c.psum["src0"] and c.psum["src1"],
+UNREACHABLE: dict[str, Callable[[Crossing], object]] = {
+    "both sources in PSUM: source placement": lambda c: c.psum.get("src0") and c.psum["src1"],
     "a result in PSUM whose elements have not 4 bytes: region": lambda c: (
         c.psum["dst"] and DTYPE_BYTES[c.types["dst"]] != 4
     ),
@@ -79,20 +81,23 @@ def crossings(generation: Generation) -> Iterator[Crossing]:
     Of the types of S3S3D3_TT there is one combination for each of their sizes.
     """
     for opcode in opcodes_of(generation):
-        if opcode in REDUCTIONS:
-            triples = type_triples(opcode)
+        if opcode in (*REDUCTIONS, *FORWARD):
+            choices = type_tuples(opcode)
         elif opcode in ELEMENTWISE:
-            triples = tuple(equal[0] for equal in triples_by_size(opcode).values())
+            choices = tuple(equal[0] for equal in types_by_size(opcode).values())
         else:
             continue
+        names = operands_of(opcode)
         for types, psum, aliasing in product(
-            triples, product((False, True), repeat=3), product(Alias, repeat=2)
+            choices,
+            product((False, True), repeat=len(names)),
+            product(Alias, repeat=len(names) - 1),
         ):
             yield Crossing(
                 opcode,
-                by_operand(types),
-                dict(zip(OPERANDS, psum, strict=True)),
-                dict(zip(OPERANDS, aliasing, strict=False)),
+                by_operand(opcode, types),
+                dict(zip(names, psum, strict=True)),
+                dict(zip(names, aliasing, strict=False)),
             )
 
 

@@ -20,8 +20,11 @@ from dve_rtl.lane_program import (
     BACK_PROP,
     GRAD_ACCUMULATE,
     RESULT_OF_OPERATOR,
+    SPREAD,
+    STATISTICS,
     TENSOR_TENSOR,
     UNITS,
+    WEIGH,
     Program,
     Schedule,
 )
@@ -30,10 +33,14 @@ from dve_rtl.sequencer import PASSES
 
 from dve_cosim.clocks import (
     COMPLETION_CLOCKS,
+    aggregate_tail,
+    aggregate_turn,
     back_prop_tail,
     grad_accumulate_tail,
     param_load_tail,
     raw_tail,
+    stats2_tail,
+    stats_tail,
     tensor_tensor_tail,
 )
 
@@ -42,6 +49,9 @@ TRACKS = (INSTRUCTIONS, SLOTS, *UNITS, ARITH)
 """Who can be busy: the queue, the sequencer, and the units of a lane."""
 
 _TAILS = {
+    Handler.STATS: stats_tail,
+    Handler.STATS2: stats2_tail,
+    Handler.AGGREGATE: aggregate_tail,
     Handler.GRAD_ACCUMULATE: grad_accumulate_tail,
     Handler.BACK_PROP: back_prop_tail,
     Handler.PARAM_LOAD: param_load_tail,
@@ -96,11 +106,15 @@ def schedule(config: EngineConfig, done: Iterable[tuple[bytes, int]]) -> Iterato
             continue
         groups, slots, gap = _passes(config, handler, fields)
         last = end - COMPLETION_CLOCKS - _TAILS[handler](config)
-        for group in range(groups):
-            first = last - (groups - 1 - group) * (slots + gap) - (slots - 1)
-            yield Busy(SLOTS, f"group {group}", first, slots, sequence)
-            for unit, start in _starts(config, handler, fields).items():
-                yield Busy(unit, MNEMONICS[opcode], first + start, slots, sequence)
+        programs = _programs(handler, fields)
+        # Of an Aggregate the last sweep comes first here: only its end is known.
+        for program in reversed(programs):
+            for group in range(groups):
+                first = last - (groups - 1 - group) * (slots + gap) - (slots - 1)
+                yield Busy(SLOTS, f"group {group}", first, slots, sequence)
+                for unit, start in _starts(config, program).items():
+                    yield Busy(unit, MNEMONICS[opcode], first + start, slots, sequence)
+            last -= groups * slots + (groups - 1) * gap - 1 + aggregate_turn(config)
 
 
 def utilisation(config: EngineConfig, done: Iterable[tuple[bytes, int]]) -> dict[str, float]:
@@ -115,7 +129,8 @@ def utilisation(config: EngineConfig, done: Iterable[tuple[bytes, int]]) -> dict
 def _passes(config: EngineConfig, handler: Handler, fields: Fields) -> tuple[int, int, int]:
     """Passes of an instruction, slots of each, and the clocks between two of them."""
     table = PASSES[handler]
-    channels, counts = fields.get("num_active_channels", 1), fields.get("src0.num_elem")
+    channels = fields.get("num_active_channels", 1)
+    counts = fields.get("src0.num_elem", fields.get("src.num_elem"))
     assert isinstance(channels, int)
     if handler in (Handler.PARAM_LOAD, Handler.PARAM_LOAD2):
         slots = len(table.lead) + len(table.elements)
@@ -128,22 +143,27 @@ def _passes(config: EngineConfig, handler: Handler, fields: Fields) -> tuple[int
     return -(-channels // config.lanes), slots, table.gap(config) if table.gap else 0
 
 
-def _starts(config: EngineConfig, handler: Handler, fields: Fields) -> dict[str, int]:
-    """Clocks from the address of an element to its operands at each unit whose result counts."""
-    times = Schedule(config)
-    programs: dict[Handler, Program] = {
-        Handler.GRAD_ACCUMULATE: GRAD_ACCUMULATE,
-        Handler.BACK_PROP: BACK_PROP,
-        Handler.TENSOR_TENSOR: TENSOR_TENSOR,
-        Handler.CAST_PREDICATED: TENSOR_TENSOR,
-    }
-    program = programs.get(handler, {})
-    units = list(program)
+def _programs(handler: Handler, fields: Fields) -> tuple[Program, ...]:
+    """What the elements of each sweep go through, as far as its results count."""
     if handler is Handler.CAST_PREDICATED:
-        units = [ARITH]
-    elif handler is Handler.TENSOR_TENSOR:
+        return ({ARITH: TENSOR_TENSOR[ARITH]},)
+    if handler is Handler.TENSOR_TENSOR:
         operator = fields["op"]
         assert isinstance(operator, int)
-        units = [RESULT_OF_OPERATOR[AluOp(operator)]]
+        unit = RESULT_OF_OPERATOR[AluOp(operator)]
+        return ({unit: TENSOR_TENSOR[unit]},)
+    programs: dict[Handler, tuple[Program, ...]] = {
+        Handler.GRAD_ACCUMULATE: (GRAD_ACCUMULATE,),
+        Handler.BACK_PROP: (BACK_PROP,),
+        Handler.STATS: (STATISTICS,),
+        Handler.STATS2: (STATISTICS,),
+        Handler.AGGREGATE: (WEIGH, SPREAD),
+    }
+    return programs.get(handler, ({},))
+
+
+def _starts(config: EngineConfig, program: Program) -> dict[str, int]:
+    """Clocks from the address of an element to its operands at each unit of a program."""
     arrival = LOAD_LATENCY + config.widen_latency
-    return {unit: arrival + times.start(program, unit) for unit in units}
+    times = Schedule(config)
+    return {unit: arrival + times.start(program, unit) for unit in program}

@@ -13,7 +13,14 @@ from dve_golden.isa.operators import GENERAL_ARITHMETIC, GENERAL_BITVECTOR, REQU
 from dve_cosim.crossing import Crossing
 from dve_cosim.generator import ProgramGenerator
 from dve_cosim.lattice import PAIR_SLOT, aliased_walks, most_elements
-from dve_cosim.operand_types import ELEMENTWISE, OPERANDS, PAIRED, by_operand, triples_by_size
+from dve_cosim.operand_types import (
+    ELEMENTWISE,
+    FORWARD,
+    OPERANDS,
+    PAIRED,
+    by_operand,
+    types_by_size,
+)
 from dve_cosim.places import Place
 
 _WORD_BYTES = 4
@@ -27,12 +34,13 @@ class TensorGenerator(ProgramGenerator):
     """Makes legal programs; parameters as for `OperandGenerator`."""
 
     def program(self, instructions: int) -> bytes:
-        """``instructions`` legal records, half of them of S3S3D3_TT."""
+        """``instructions`` legal records, nearly half of them of S3S3D3_TT."""
         makers = [
             *(self.grad_accumulate, self.grad_accumulate2, self.param_load, self.param_load2),
             *(self.back_prop, self.load_parameter_ram, self.synchronise),
             *(self.arithmetic, self.arithmetic, self.arithmetic, self.bit_vector, self.bit_vector),
             *(self.copy_predicated, self.cast_predicated),
+            *self.forward,
         ]
         if self.geometry.generation is Generation.SUNDA:
             makers += 3 * [self.paired]
@@ -62,8 +70,10 @@ class TensorGenerator(ProgramGenerator):
         """An instruction for the bin of ``crossing``, with any types that count for it."""
         if crossing.opcode in ELEMENTWISE:
             sizes = tuple(DTYPE_BYTES[crossing.types[name]] for name in OPERANDS)
-            triple = self.pick(triples_by_size(crossing.opcode)[sizes])
-            crossing = replace(crossing, types=by_operand(triple))
+            types = self.pick(types_by_size(crossing.opcode)[sizes])
+            crossing = replace(crossing, types=by_operand(crossing.opcode, types))
+        if crossing.opcode in FORWARD:
+            return self.statistics(crossing)
         return self.tensors(crossing)
 
     def _operator(self, opcode: Opcode) -> Fields:

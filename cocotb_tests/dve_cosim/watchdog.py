@@ -11,6 +11,9 @@ _FIXED_CYCLES = 10_000
 _CYCLES_PER_ELEMENT = 64
 """Above the latency of the element path, for elements that wait for the one before them."""
 
+_MOST_ELEMENTS = 0xFFFF_FFFF
+"""That are legal; four counts of an illegal record can ask for more than the simulator can wait."""
+
 HOST_CYCLES = 1_000_000
 """Far above what it takes to load or read back the state, with back-pressure on every stream."""
 
@@ -29,7 +32,7 @@ def cycle_budget(record: bytes, config: EngineConfig) -> int:
         for name, value in fields.items()
         if name.endswith(".num_elem") and not isinstance(value, int)
     ]
-    elements = max(counts, default=0) or 1
+    elements = min(max(counts, default=0), _MOST_ELEMENTS) or 1
     channels = fields.get("num_active_channels", 1)
     assert isinstance(channels, int)
     groups = max(1, min(-(-channels // config.lanes), config.groups))

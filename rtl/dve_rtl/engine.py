@@ -14,7 +14,7 @@ from dve_rtl.host import HostPort, Space, request_layout
 from dve_rtl.lane import Lane
 from dve_rtl.lane_control import LaneControl
 from dve_rtl.memory.store import Store
-from dve_rtl.payloads import Completion, RegisterRequest, SyncRequest, Waiting
+from dve_rtl.payloads import Completion, Handler, RegisterRequest, SyncRequest, Waiting
 from dve_rtl.sequencer import Sequencer
 from dve_rtl.sync.bank import SyncBank
 
@@ -100,7 +100,7 @@ class Engine(wiring.Component):
         wiring.connect(m, wiring.flipped(self.sync_request), bank.request)
         wiring.connect(m, bank.response, wiring.flipped(self.sync_response))
         self._registers(m, frontend)
-        self._reciprocals(m, sequencer, host, reciprocal)
+        self._reciprocals(m, sequencer, control, host, reciprocal)
 
         op = sequencer.i.p
         instruction = control.instruction
@@ -139,6 +139,8 @@ class Engine(wiring.Component):
             instruction.odd_count.eq(op.odd_count),
             instruction.recip_value.eq(sequencer.recip_value),
             instruction.first_entry.eq(op.first_entry),
+            control.spreads.eq(sequencer.second_sweep),
+            sequencer.next_sweep.eq(control.divided),
             control.begin.eq(sequencer.begin),
             control.ended.eq(sequencer.completed),
             control.issue.eq(sequencer.issue),
@@ -175,6 +177,8 @@ class Engine(wiring.Component):
         for index in range(self.config.lanes):
             sums_valid = Signal(name=f"sums_valid_{index}")
             element = Signal(32, name=f"element_{index}")
+            count = Signal(32, name=f"count_{index}")
+            in_table = Signal(name=f"in_table_{index}")
             inputs = {
                 "control": control.control,
                 "state_enable": state_enable[index],
@@ -185,6 +189,8 @@ class Engine(wiring.Component):
             outputs = {
                 "sums_valid": sums_valid,
                 "element": element,
+                "count": count,
+                "in_table": in_table,
                 "host_word": host.words.word_select(index, 64),
             }
             if self.portable:
@@ -201,6 +207,7 @@ class Engine(wiring.Component):
                     **{f"i_{name}": Value.cast(value) for name, value in inputs.items()},
                     **{f"o_{name}": v for name, v in (outputs | {"host_word": word}).items()},
                 )
+            m.d.comb += [control.counts[index].eq(count), control.in_table[index].eq(in_table)]
             if index == 0:  # all lanes do the same in the same clock: one speaks for all
                 m.d.comb += [control.sums_valid.eq(sums_valid), control.element.eq(element)]
 
@@ -229,11 +236,14 @@ class Engine(wiring.Component):
                 response.p.eq(view.data),
             ]
 
-    def _reciprocals(self, m, sequencer, host, reciprocal):
-        """One unit serves parameter loads and, between instructions, host writes of N."""
+    def _reciprocals(self, m, sequencer, control, host, reciprocal):
+        """One unit serves parameter loads, Aggregate, and between instructions host writes of N."""
         with m.If(sequencer.idle):
             wiring.connect(m, host.count, reciprocal.i)
             wiring.connect(m, reciprocal.o, host.recip)
+        with m.Elif(sequencer.i.p.handler == Handler.AGGREGATE):
+            wiring.connect(m, control.count, reciprocal.i)
+            wiring.connect(m, reciprocal.o, control.recip)
         with m.Else():
             wiring.connect(m, sequencer.count, reciprocal.i)
             wiring.connect(m, reciprocal.o, sequencer.recip)

@@ -55,6 +55,9 @@ class Lane(wiring.Component):
         least 8 more, those of statistics until its tail has taken them.
     element : Out(32)
         Widened element of source 0 in clock X.
+    count : Out(32), in_table : Out(1)
+        N of the group that ``control.groups.n`` says, and whether its reciprocal is an entry of
+        the Parameter RAM: as ``LaneState`` has them.
     host_word : Out(64)
         What ``control.host_field`` selects.
     """
@@ -72,6 +75,8 @@ class Lane(wiring.Component):
                 "host_bytes": In(WORD_BYTES),
                 "sums_valid": Out(1),
                 "element": Out(32),
+                "count": Out(32),
+                "in_table": Out(1),
                 "host_word": Out(64),
             }
         )
@@ -141,16 +146,26 @@ class Lane(wiring.Component):
 
     def _state(self, m: Module, state: LaneState, units: LaneUnits) -> None:
         control = self.control
+        from_units = control.values_from_sums | control.value_from_product
+        units_value = Mux(control.value_from_product, units.product, units.sum1)
         m.d.comb += [
             state.immediates.eq(control.immediates),
             state.write_group.eq(control.write_group),
             state.write_bank.eq(control.write_bank),
-            state.value.eq(Mux(control.value_from_host, self.host_data[:32], self.element)),
-            state.n_value.eq(control.n_value),
+            self.count.eq(state.n),
+            self.in_table.eq(state.in_table),
+            state.value.eq(
+                Mux(
+                    control.value_from_host,
+                    self.host_data[:32],
+                    Mux(from_units, units_value, self.element),
+                )
+            ),
+            state.n_value.eq(Mux(control.values_from_sums, units.sum0, control.n_value)),
             state.recip_value.eq(control.recip_value),
             state.write_prefactor.eq(control.write_prefactor),
             state.prefactor_write_group.eq(control.prefactor_group),
-            state.prefactor_value.eq(units.prefactor_value),
+            state.prefactor_value.eq(units.product),
             state.write_entry.eq(control.write_entry),
             state.entry.eq(control.entry),
             state.entry_value.eq(control.entry_value),

@@ -1,13 +1,14 @@
 """Control of the lanes: each slot's orders, delivered in the clock in which they count."""
 
 from amaranth import *
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from dve_golden.isa.enums import Dtype
 
 from dve_rtl.config import EngineConfig
 from dve_rtl.convert.control import ConverterControl
 from dve_rtl.host import HostAccess
+from dve_rtl.lane_aggregate import Aggregation
 from dve_rtl.lane_decode import OperatorDecode
 from dve_rtl.lane_orders import (
     LOAD_LATENCY,
@@ -22,7 +23,9 @@ from dve_rtl.lane_program import (
     GRAD_ACCUMULATE,
     PARAMETERS,
     PREPARE,
+    SPREAD,
     STATISTICS,
+    WEIGH,
     Schedule,
 )
 from dve_rtl.lane_tail import Tail
@@ -43,7 +46,8 @@ LOADS = {
 """Slots that write a parameter when their element arrives."""
 
 FIRSTS = (SlotKind.FIRST, SlotKind.FIRST_ODD)
-ELEMENTS = (SlotKind.ELEMENT, *FIRSTS)
+PARTS = (SlotKind.PART_COUNT, SlotKind.PART_MEAN, SlotKind.PART_NVAR)
+ELEMENTS = (SlotKind.ELEMENT, *FIRSTS, *PARTS)
 IMMEDIATES = (SlotKind.IMM_MEAN, SlotKind.IMM_SCALE, *FIRSTS)
 READS_NOTHING = (SlotKind.IDLE, SlotKind.PREPARE)
 
@@ -77,6 +81,12 @@ class LaneControl(wiring.Component):
         Constant while it executes; its first clock, and a clock after its last effect.
     issue : In(Issue)
         Slot of this clock.
+    spreads : In(1), divided : Out(1)
+        Sweeps of an Aggregate: see ``lane_aggregate.Aggregation``.
+    counts : In(ArrayLayout(32, lanes)), in_table : In(lanes)
+        Of all lanes.
+    count : Out(stream.Signature(32)), recip : In(stream.Signature(32))
+        To and from the reciprocal unit.
     write : In(MemoryWrite)
         The store's memory write.
     converters : In(ConverterControl)
@@ -105,6 +115,12 @@ class LaneControl(wiring.Component):
                 "begin": In(1),
                 "ended": In(1),
                 "issue": In(Issue),
+                "spreads": In(1),
+                "divided": Out(1),
+                "counts": In(data.ArrayLayout(32, config.lanes)),
+                "in_table": In(config.lanes),
+                "count": Out(stream.Signature(32)),
+                "recip": In(stream.Signature(32)),
                 "write": In(MemoryWrite),
                 "converters": In(ConverterControl),
                 "host": In(HostAccess),
@@ -141,6 +157,7 @@ class LaneControl(wiring.Component):
             tail.odd_count.eq(self.instruction.odd_count),
             control.moments.eq(tail.control),
         ]
+        self._aggregate(m)
 
         slots = [self.issue.slot]
         for clock in range(back_prop_at):
@@ -161,6 +178,8 @@ class LaneControl(wiring.Component):
             for code, program in (
                 (LaneProgram.GRAD_ACCUMULATE, GRAD_ACCUMULATE),
                 (LaneProgram.STATISTICS, STATISTICS),
+                (LaneProgram.WEIGH, WEIGH),
+                (LaneProgram.SPREAD, SPREAD),
             ):
                 with m.Case(code):
                     m.d.comb += summing.eq(slots[arrival + schedule.start(program, "acc0")])
@@ -170,12 +189,28 @@ class LaneControl(wiring.Component):
             control.first.eq(_is(slots[arrival].kind, FIRSTS)),
             control.sum_valid.eq(_is(summing.kind, ELEMENTS)),
             control.sum_last.eq(summing.last),
+            control.sum_blank.eq(_is(summing.kind, PARTS[1:])),
             control.prepare.eq(multiplying.kind == SlotKind.PREPARE),
             control.write_prefactor.eq(prepared.kind == SlotKind.PREPARE),
             control.prefactor_group.eq(prepared.group),
         ]
         self._results(m, slots, arrival)
         return m
+
+    def _aggregate(self, m):
+        m.submodules.aggregation = self._aggregation = unit = Aggregation(self.config)
+        wiring.connect(m, unit.count, wiring.flipped(self.count))
+        wiring.connect(m, wiring.flipped(self.recip), unit.recip)
+        aggregates = _is(self.control.program, (LaneProgram.WEIGH, LaneProgram.SPREAD))
+        m.d.comb += [
+            unit.begin.eq(self.begin),
+            unit.channels.eq(self.instruction.channels),
+            unit.spreads.eq(self.spreads),
+            unit.sums_valid.eq(self.sums_valid & aggregates),
+            self.divided.eq(unit.divided),
+            unit.counts.eq(self.counts),
+            unit.in_table.eq(self.in_table),
+        ]
 
     def _constants(self, m):
         """What stays while an instruction executes."""
@@ -201,6 +236,10 @@ class LaneControl(wiring.Component):
                     control.program.eq(LaneProgram.STATISTICS),
                     control.halves.eq(instruction.handler == Handler.STATS2),
                 ]
+            with m.Case(Handler.AGGREGATE):
+                m.d.comb += control.program.eq(
+                    Mux(self.spreads, LaneProgram.SPREAD, LaneProgram.WEIGH)
+                )
             with m.Case(Handler.BITVEC):
                 m.d.comb += control.raw.eq(1)
             with m.Case(Handler.COPY_PREDICATED):
@@ -212,7 +251,7 @@ class LaneControl(wiring.Component):
                     control.predicated.eq(1),
                 ]
         m.d.comb += control.immediates.eq(
-            _is(control.program, (LaneProgram.GRAD_ACCUMULATE, LaneProgram.STATISTICS))
+            ~_is(control.program, (LaneProgram.BACK_PROP, LaneProgram.TENSOR_TENSOR))
             # The host asks for the lane state, whatever the last instruction was.
             & ~self.host.state_read
         )
@@ -300,8 +339,25 @@ class LaneControl(wiring.Component):
             if name in ("mean", "scale"):  # where x0 of the even and of the odd ordinals is kept
                 with m.If(self.control.program == LaneProgram.STATISTICS):
                     m.d.comb += target.eq(self._tail.group)
+            self._aggregate_reads(m, name, target, slots, arrival)
             with m.If(self.host.state_read):
                 m.d.comb += target.eq(self.host_row)
+
+    def _aggregate_reads(self, m, name, target, slots, arrival):
+        """What the sweeps of an Aggregate, its divisions and its tail ask for."""
+        unit = self._aggregation
+        if name in ("n", "mean", "recip"):
+            with m.If(self.control.program == LaneProgram.WEIGH):
+                m.d.comb += target.eq(unit.group)
+        sub_at = arrival + self.schedule.start(SPREAD, "sub")
+        spread = {
+            "mean": slots[sub_at - PARAMETER_LATENCY["mean"]].group,
+            "recip": unit.recip_group,
+            "scale": unit.mean_group,  # the same mean, through a port of its own
+        }
+        if name in spread:
+            with m.If(self.control.program == LaneProgram.SPREAD):
+                m.d.comb += target.eq(spread[name])
 
     def _parameter_writes(self, m, arriving):
         control, host, instruction = self.control, self.host, self.instruction
@@ -320,6 +376,20 @@ class LaneControl(wiring.Component):
             control.recip_value.eq(Mux(written, self.host_recip, instruction.recip_value)),
             self.state_enable.eq(active_lanes(self.config, instruction.channels, arriving.group)),
         ]
+        unit = self._aggregation
+        with m.If(unit.keep | unit.match | unit.mean):
+            m.d.comb += [
+                control.write_bank.eq(1),
+                control.write_group.eq(unit.write_group),
+                control.values_from_sums.eq(unit.keep),
+                control.value_from_product.eq(unit.mean),
+                control.write_n.eq(unit.keep | unit.match),
+                control.write_mean.eq(unit.keep | unit.mean),
+                control.write_scale.eq(unit.mean),
+                control.n_value.eq(unit.n_value),
+                control.recip_value.eq(unit.recip_value),
+                self.state_enable.eq(unit.enable),
+            ]
 
     def _entries(self, m, arriving):
         """Parameter RAM: all lanes keep a copy of what lane 0 reads."""
@@ -371,7 +441,7 @@ class LaneControl(wiring.Component):
                         slot = slots[arrival + schedule.result(program)]
                         m.d.comb += element.eq(slot.kind == SlotKind.ELEMENT)
         m.d.comb += [
-            self.result.eq(element | pending.any() | self._tail.result),
+            self.result.eq(element | pending.any() | self._tail.result | self._aggregation.result),
             control.narrow.eq(self.instruction.dst_dtype),
             control.result.eq(self._decode.result),
         ]
@@ -379,6 +449,10 @@ class LaneControl(wiring.Component):
             m.d.comb += control.result.eq(Result.BACK_PROP)
         with m.If(control.program == LaneProgram.STATISTICS):
             m.d.comb += control.result.eq(Mux(self._tail.is_count, Result.COUNT, Result.MOMENT))
+        with m.If(control.program == LaneProgram.SPREAD):
+            m.d.comb += control.result.eq(
+                Mux(self._aggregation.is_mean, Result.MEAN, Result.BACK_PROP)
+            )
         with m.If(accumulates):
             for position, which in enumerate(sums):
                 with m.If(pending[position]):

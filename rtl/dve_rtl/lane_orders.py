@@ -15,13 +15,15 @@ LOAD_LATENCY = 2
 """Clocks from an address at the memories to an element at the converter: RAM, then Load."""
 
 
-class LaneProgram(enum.Enum, shape=2):
+class LaneProgram(enum.Enum, shape=3):
     """The table of ``lane_program`` that an instruction runs under."""
 
     GRAD_ACCUMULATE = 0
     BACK_PROP = 1
     TENSOR_TENSOR = 2
     STATISTICS = 3
+    WEIGH = 4  # the two sweeps of an Aggregate
+    SPREAD = 5
 
 
 class Result(enum.Enum, shape=4):
@@ -36,6 +38,7 @@ class Result(enum.Enum, shape=4):
     CHOICE = 6
     COUNT = 7  # the same for all lanes
     MOMENT = 8
+    MEAN = 9  # of an Aggregate, out of `scale`
 
 
 class OperatorControl(data.Struct):
@@ -94,9 +97,10 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
     group = config.group_bits
     return data.StructLayout(
         {
-            # constant while an instruction executes
+            # constant while an instruction executes, but for the two sweeps of an Aggregate
             "program": LaneProgram,
-            "immediates": 1,  # mean and scale are those of the instruction, not the lane state
+            # constant while an instruction executes
+            "immediates": 1,  # parameters are those of the instruction, not the lane state
             "halves": 1,  # the statistics are of even and of odd ordinals
             "converters": ConverterControl,
             "operator": OperatorControl,
@@ -120,13 +124,14 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
             # with the operands of the accumulators
             "sum_valid": 1,
             "sum_last": 1,
+            "sum_blank": 1,  # of a tuple, not the element that is added
             # with the operands of the last multiplier
             "prepare": 1,
             # when its result is there
             "write_prefactor": 1,
             "prefactor_group": group,
             "moments": MomentControl,
-            # X: parameters to keep
+            # X: parameters to keep; when the units have them, if they come from there
             "write_mean": 1,
             "write_scale": 1,
             "write_a": 1,
@@ -137,6 +142,8 @@ def control_layout(config: EngineConfig) -> data.StructLayout:
             "n_value": 32,  # R: the count that is narrowed
             "recip_value": 32,
             "value_from_host": 1,
+            "values_from_sums": 1,  # N from acc0, mean and scale from acc1
+            "value_from_product": 1,  # of mul2
             # Parameter RAM
             "write_entry": 1,
             "entry": 8,

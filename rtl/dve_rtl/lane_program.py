@@ -5,7 +5,8 @@ the datapath (operand multiplexers, delay lines, the clock in which each unit wo
 from them, so that a new opcode is a new table and nothing else.
 
 Sources: batchnorm.md section 8 (GRAD_ACCUMULATE), section 9 (BACK_PROP, PREPARE) and section 10
-(STATISTICS, MEAN, VARIANCE); isa_common.md 5.4, 5.5 and 5.7 (TENSOR_TENSOR).
+(STATISTICS, MEAN, VARIANCE; of Aggregate WEIGH, DIVIDE, SPREAD, POOL); isa_common.md 5.4, 5.5 and
+5.7 (TENSOR_TENSOR).
 """
 
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ FACTOR = "factor"
 
 ORIGIN = "origin"
 """x0, the first element of the ordinals that an element of the statistics is counted among."""
+
+TUPLE = {"part_count": 0, "part_mean": 1, "part_nvar": 2}
+"""The elements of a tuple of Aggregate, which come in turn, with the clock of each after the first.
+
+A program of tuples works once in three clocks; its clocks count from the arrival of a count.
+"""
 
 SECOND_STREAMS = ("second0", "second1")
 """Second elements of a pair, widened."""
@@ -122,6 +129,36 @@ VARIANCE: Program = {
 
 RESULT_OF_MOMENTS = "acc2"
 
+WEIGH: Program = {
+    "mul0": Step(Action.MULTIPLY, "part_count", "part_mean"),
+    "acc0": Step(Action.SUM, "part_count"),  # n
+    "acc1": Step(Action.SUM, "mul0"),
+}
+"""First sweep of an Aggregate over its tuples. Both folds are kept: n as N, the other as mean, in
+the banks of immediates."""
+
+DIVIDE: Program = {
+    "mul2": Step(Action.MULTIPLY, "mean", "recip"),  # mean = fold(count * mean_i) * recip(n)
+}
+"""Once per channel, between its passes of both sweeps."""
+
+SPREAD: Program = {
+    "sub": Step(Action.SUBTRACT, "part_mean", "mean"),  # d
+    "mul0": Step(Action.MULTIPLY, "sub", "sub"),
+    "mul1": Step(Action.MULTIPLY, "part_count", "mul0"),
+    "acc0": Step(Action.SUM, "part_nvar"),
+    "acc1": Step(Action.SUM, "mul1"),
+}
+"""Second sweep."""
+
+POOL: Program = {
+    "acc2": Step(Action.ADD, "sum", "squares"),  # the folds of nvar and of count * (d * d)
+    "mul2": Step(Action.MULTIPLY, "acc2", "recip"),  # variance
+}
+"""The tail of a SPREAD pass, beside the elements of the next one."""
+
+RESULT_OF_POOL = "mul2"
+
 TENSOR_TENSOR: Program = {
     "sub": Step(Action.ADD, "src0", "src1"),
     "mul0": Step(Action.MULTIPLY, "src0", FACTOR),
@@ -180,7 +217,7 @@ class Schedule:
         """Clock in which a stream or a unit's result is there; parameters are there any time."""
         if source in program:
             return self.start(program, source) + self.latency(source)
-        return 0
+        return TUPLE.get(source, 0)
 
     def start(self, program: Program, unit: str) -> int:
         """Clock in which a unit takes its operands: as soon as all are there.

@@ -32,8 +32,9 @@ class LaneState(wiring.Component):
 
     Every value has its own read address, because each is read one clock before the unit that
     takes it works, and at one time several channel groups are on their way through the units.
-    ``mean`` and ``scale`` have two banks: the lane state (mean, C), which lasts, and the immediates
-    of the current GradAccumulate (mean, inv_std), which do not belong to the lane state.
+    ``mean``, ``scale``, N and its general reciprocal have two banks: the lane state (mean, C, N),
+    which lasts, and the immediates, which do not belong to it: those of the current GradAccumulate
+    (mean, inv_std), and what the current statistics keep.
 
     Latency: 1 clock from address to value; ``recip`` 2 clocks, because N decides between the
     Parameter RAM and the stored general reciprocal.
@@ -54,7 +55,9 @@ class LaneState(wiring.Component):
     write_{mean,scale,a,b,n} : In(1)
         Write ``value``, or for N ``n_value`` and its general reciprocal ``recip_value``.
     write_bank : In(1)
-        Bank of ``mean`` and ``scale`` to write; 1 for immediates.
+        Bank to write; 1 for immediates.
+    in_table : Out(1)
+        ``recip`` is an entry of the Parameter RAM.
     value, n_value, recip_value : In(32)
     write_prefactor, prefactor_write_group, prefactor_value : In
         The derived prefactor A * recip(N) of a group.
@@ -88,6 +91,7 @@ class LaneState(wiring.Component):
                 "entry_value": In(32),
                 "entry_read": In(1),
                 "entry_read_value": Out(32),
+                "in_table": Out(1),
             }
         )
 
@@ -109,14 +113,10 @@ class LaneState(wiring.Component):
             m.d.comb += port.addr.eq(address)
             return port.data
 
+        banked_write = Cat(self.write_group, self.write_bank)
         for name in ("mean", "scale"):
             banked = ram(name, depth=2 * groups)
-            write(
-                banked,
-                getattr(self, f"write_{name}"),
-                Cat(self.write_group, self.write_bank),
-                self.value,
-            )
+            write(banked, getattr(self, f"write_{name}"), banked_write, self.value)
             address = Cat(getattr(self, f"{name}_group"), self.immediates)
             m.d.comb += getattr(self, name).eq(read(banked, address))
         for name in ("a", "b"):
@@ -127,18 +127,19 @@ class LaneState(wiring.Component):
         write(prefactors, self.write_prefactor, self.prefactor_write_group, self.prefactor_value)
         m.d.comb += self.prefactor.eq(read(prefactors, self.prefactor_group))
 
-        counts = ram("n")
-        write(counts, self.write_n, self.write_group, self.n_value)
-        m.d.comb += self.n.eq(read(counts, self.n_group))
+        counts = ram("n", depth=2 * groups)
+        write(counts, self.write_n, banked_write, self.n_value)
+        m.d.comb += self.n.eq(read(counts, Cat(self.n_group, self.immediates)))
 
         # recip: N is read first; if it is an integer in 1..255 it is the address of the
         # Parameter RAM, else the stored general reciprocal counts (section 9). A lane that was
         # never loaded has N = 0, whose reciprocal is +inf.
-        general = ram("recip", init=[INFINITY] * groups)
-        write(general, self.write_n, self.write_group, self.recip_value)
-        n = read(counts, self.recip_group)
-        group = Signal.like(self.recip_group)
-        m.d.sync += group.eq(self.recip_group)
+        general = ram("recip", depth=2 * groups, init=[INFINITY] * groups)
+        write(general, self.write_n, banked_write, self.recip_value)
+        address = Cat(self.recip_group, self.immediates)
+        n = read(counts, address)
+        general_address = Signal.like(address)
+        m.d.sync += general_address.eq(address)
 
         # 1.fraction shifted left by exponent - 127 (0 to 7): eight integer bits, 23 below them.
         biased = n[23:31]
@@ -155,6 +156,7 @@ class LaneState(wiring.Component):
         m.d.sync += tabulated.eq(integer)
         m.d.comb += [
             self.entry_read_value.eq(entry),
-            self.recip.eq(Mux(tabulated, entry, read(general, group))),
+            self.recip.eq(Mux(tabulated, entry, read(general, general_address))),
+            self.in_table.eq(tabulated),
         ]
         return m

@@ -15,6 +15,7 @@ from dve_rtl.lane_program import (
     ADDERS,
     ARITH,
     BACK_PROP,
+    DIVIDE,
     FACTOR,
     GRAD_ACCUMULATE,
     MEAN,
@@ -22,14 +23,19 @@ from dve_rtl.lane_program import (
     MULTIPLIERS,
     ORIGIN,
     PARAMETERS,
+    POOL,
     PREPARE,
     RESULT_OF_BACK_PROP,
     RESULT_OF_MOMENTS,
+    RESULT_OF_POOL,
     SECOND_STREAMS,
+    SPREAD,
     STATISTICS,
     STREAMS,
+    TUPLE,
     UNITS,
     VARIANCE,
+    WEIGH,
     Program,
     Schedule,
 )
@@ -58,8 +64,10 @@ class LaneUnits(wiring.Component):
         Of the Parameter RAM, for the tail of statistics.
     o, second : Out(32)
         What ``control.result`` selects, of both elements of a pair; comes in clock R.
-    prefactor_value : Out(32)
-        Result of a prepare slot.
+    product : Out(32)
+        Of mul2: the prefactor of a prepare slot, or the mean of an Aggregate.
+    sum0, sum1 : Out(32)
+        Folds of ``acc0`` and ``acc1``.
     sums_valid : Out(1)
         The sums of a pass are there in the next clock and stay for at least 8 more.
     """
@@ -73,7 +81,9 @@ class LaneUnits(wiring.Component):
                 **{name: In(32) for name in (*STREAMS, *SECOND_STREAMS, *PARAMETERS, "entry")},
                 "o": Out(32),
                 "second": Out(32),
-                "prefactor_value": Out(32),
+                "product": Out(32),
+                "sum0": Out(32),
+                "sum1": Out(32),
                 "sums_valid": Out(1),
             }
         )
@@ -92,25 +102,33 @@ class LaneUnits(wiring.Component):
         sums, moments = self._sums(m, units)
         self._operands(m, units, delayed, moments)
 
-        is_statistics = control.program == LaneProgram.STATISTICS
         for name in ADDERS:
             subtracts = name not in self.schedule.tensor_tensor
             m.d.comb += units[name].subtract.eq(subtracts | control.operator.subtract)
-        with m.If(is_statistics):
-            m.d.comb += units[RESULT_OF_MOMENTS].subtract.eq(control.moments.subtracts)
+        with m.Switch(control.program):
+            with m.Case(LaneProgram.STATISTICS):
+                m.d.comb += units[RESULT_OF_MOMENTS].subtract.eq(control.moments.subtracts)
+            with m.Case(LaneProgram.SPREAD):
+                m.d.comb += units["acc2"].subtract.eq(0)
+        tuples = _runs(control, LaneProgram.WEIGH, LaneProgram.SPREAD)
         for name in ACCUMULATORS:
-            folds = name in STATISTICS
+            folding = [LaneProgram.GRAD_ACCUMULATE]
+            if name in STATISTICS:
+                folding += [LaneProgram.STATISTICS, LaneProgram.WEIGH, LaneProgram.SPREAD]
             m.d.comb += [
-                units[name].accumulate.eq(
-                    (control.program == LaneProgram.GRAD_ACCUMULATE) | (is_statistics & folds)
+                units[name].accumulate.eq(_runs(control, *folding)),
+                units[name].fold.eq(
+                    Mux(tuples, Fold.TUPLES, Mux(control.halves, Fold.HALVES, Fold.WHOLE))
                 ),
-                units[name].fold.eq(Mux(control.halves, Fold.HALVES, Fold.WHOLE)),
                 units[name].valid.eq(control.sum_valid),
                 units[name].last.eq(control.sum_last),
+                units[name].blank.eq(control.sum_blank),
             ]
         m.d.comb += [
             units[ARITH].control.eq(control.operator.arith),
-            self.prefactor_value.eq(results[RESULT_OF_BACK_PROP]),
+            self.product.eq(results["mul2"]),
+            self.sum0.eq(sums["acc0"]),
+            self.sum1.eq(sums["acc1"]),
             self.sums_valid.eq(units[ACCUMULATORS[0]].sum_valid),
         ]
         self._results(m, sums, results, delayed)
@@ -169,9 +187,11 @@ class LaneUnits(wiring.Component):
                 return getattr(self, source)
             if source in MOMENT_OPERANDS:
                 return moments[source]
-            return delayed(source, schedule.delay(program, unit, source))
+            line = "src0" if source in TUPLE else source
+            return delayed(line, schedule.delay(program, unit, source))
 
-        is_statistics = control.program == LaneProgram.STATISTICS
+        is_statistics = _runs(control, LaneProgram.STATISTICS)
+        weighs, spreads = _runs(control, LaneProgram.WEIGH), _runs(control, LaneProgram.SPREAD)
         under_variance = {
             "mul1": control.moments.multiplies_square,
             RESULT_OF_MOMENTS: control.moments.subtracts,
@@ -186,6 +206,10 @@ class LaneUnits(wiring.Component):
                     (is_statistics, STATISTICS),
                     (is_statistics & under_variance.get(name, 0), VARIANCE),
                     (is_statistics, MEAN),
+                    (weighs, WEIGH),
+                    (weighs, DIVIDE),
+                    (spreads, SPREAD),
+                    (spreads, POOL),
                     (control.program == LaneProgram.BACK_PROP, BACK_PROP),
                 ):
                     source = getattr(program[name], port) if name in program else None
@@ -209,13 +233,15 @@ class LaneUnits(wiring.Component):
             Result.SUM0: sums["acc0"],
             Result.SUM1: sums["acc1"],
             Result.SUM2: sums["acc2"],
-            Result.BACK_PROP: results[RESULT_OF_BACK_PROP],
+            Result.BACK_PROP: results[RESULT_OF_BACK_PROP],  # and of POOL
             Result.SUM: difference("sub"),
             Result.PRODUCT: waited("mul0"),
             Result.CHOICE: waited(ARITH),
             Result.COUNT: self.control.n_value,
             Result.MOMENT: results[RESULT_OF_MOMENTS],
+            Result.MEAN: self.scale,
         }
+        assert RESULT_OF_POOL == RESULT_OF_BACK_PROP
         with m.Switch(self.control.result):
             for result, value in choices.items():
                 with m.Case(result):
@@ -239,6 +265,11 @@ class DelayLines:
             self._m.d.sync += stage.eq(line[-1])
             line.append(stage)
         return line[clocks]
+
+
+def _runs(control, *programs: LaneProgram) -> Value:
+    """The lane program is one of these."""
+    return Cat(control.program == program for program in programs).any()
 
 
 def _select(choices: list[tuple[Value, Value]]) -> Value:

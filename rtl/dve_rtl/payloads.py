@@ -152,6 +152,9 @@ class SlotKind(enum.Enum, shape=4):
     LOAD_ENTRY = 9  # one entry of the Parameter RAM
     FIRST = 10  # an element, the first of the statistics, or of the even ordinals
     FIRST_ODD = 11
+    PART_COUNT = 12  # a tuple of Aggregate
+    PART_MEAN = 13
+    PART_NVAR = 14
 
 
 class Slot(data.Struct):

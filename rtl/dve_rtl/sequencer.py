@@ -29,6 +29,11 @@ def pass_gap(config: EngineConfig) -> int:
     return max(PARTIALS, config.mul_latency + 2)
 
 
+def fold_gap(config: EngineConfig) -> int:
+    """The same where nothing but the accumulators need a gap."""
+    return PARTIALS
+
+
 def statistics_gap(config: EngineConfig) -> int:
     """The same for statistics, whose folds must not wait for a slot in the next pass.
 
@@ -48,18 +53,24 @@ class PassTable:
     lead : tuple of (SlotKind, str or None)
         Lead slots in order, each with the immediate it reads.
     elements : tuple of SlotKind
-        Kinds of the element slots; the last one repeats.
+        Kinds of the element slots; the last one repeats, or all in turn.
+    in_turn : bool
+        All kinds of elements repeat in turn; their number divides that of the elements.
     gap : callable or None
         Clocks that the units of a configuration need between two passes; the lead of each but the
         first, or of all if there are lead slots, lasts at least as long.
     takes_count : bool
         The reciprocal of the instruction's element count is formed first.
+    sweeps : int
+        How often all passes are made, 1 or 2; the lanes say when the second sweep can begin.
     """
 
     lead: tuple[tuple[SlotKind, str | None], ...]
     elements: tuple[SlotKind, ...]
     gap: Callable[[EngineConfig], int] | None = None
     takes_count: bool = False
+    in_turn: bool = False
+    sweeps: int = 1
 
 
 PASSES: dict[Handler, PassTable] = {
@@ -78,6 +89,13 @@ PASSES: dict[Handler, PassTable] = {
         lead=(),
         elements=(SlotKind.FIRST, SlotKind.FIRST_ODD, SlotKind.ELEMENT),
         gap=statistics_gap,
+    ),
+    Handler.AGGREGATE: PassTable(
+        lead=(),
+        elements=(SlotKind.PART_COUNT, SlotKind.PART_MEAN, SlotKind.PART_NVAR),
+        gap=fold_gap,
+        in_turn=True,
+        sweeps=2,
     ),
     Handler.PARAM_LOAD: PassTable(
         lead=((SlotKind.LOAD_MEAN, "imm0"),),
@@ -132,6 +150,10 @@ class Sequencer(wiring.Component):
         To and from the reciprocal unit.
     recip_value : Out(32)
         General reciprocal of the element count, while its parameter load executes.
+    second_sweep : Out(1)
+        Slots are of the second sweep.
+    next_sweep : In(1)
+        The second sweep can begin; not before all of the first one is issued.
     stored : In(1)
         One result was written; lets a serial instruction issue its next element.
     done : In(1)
@@ -155,6 +177,8 @@ class Sequencer(wiring.Component):
                 "count": Out(stream.Signature(32)),
                 "recip": In(stream.Signature(32)),
                 "recip_value": Out(32),
+                "second_sweep": Out(1),
+                "next_sweep": In(1),
                 "stored": In(1),
                 "done": In(1),
                 "update": Out(1),
@@ -177,6 +201,8 @@ class Sequencer(wiring.Component):
         has_lead = Signal()
         leads_first = Signal()  # of the first pass too
         takes_count = Signal()
+        sweeps_twice = Signal()
+        ends_sweep = Signal()
         lead_over = Signal()
         kind = Signal(SlotKind)
         moves = Signal()  # an element slot is issued
@@ -198,9 +224,8 @@ class Sequencer(wiring.Component):
             issue.slot.kind.eq(kind),
             issue.slot.group.eq(group),
             issue.slot.last.eq(walker0.last),
-            issue.slot.final.eq(
-                moves & walker0.last & (group == last_group(self.config, op.channels))
-            ),
+            ends_sweep.eq(moves & walker0.last & (group == last_group(self.config, op.channels))),
+            issue.slot.final.eq(ends_sweep & (~sweeps_twice | self.second_sweep)),
         ]
         self._read(m, issue.read0, op.src0.start, op.src0.dtype, walker0.offset, group)
         self._read(m, issue.read1, op.src1.start, op.src1.dtype, walker1.offset, group)
@@ -214,6 +239,7 @@ class Sequencer(wiring.Component):
                         has_lead.eq(length > 0),
                         leads_first.eq(len(table.lead) > 0),
                         takes_count.eq(table.takes_count),
+                        sweeps_twice.eq(table.sweeps == 2),
                         lead_over.eq((lead + 1 >= length) & (gap_over if table.gap else 1)),
                     ]
 
@@ -231,7 +257,7 @@ class Sequencer(wiring.Component):
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
                 m.d.sync += [group.eq(0), lead.eq(0), element.eq(0), waiting.eq(0)]
-                m.d.sync += has_updated.eq(0)
+                m.d.sync += [has_updated.eq(0), self.second_sweep.eq(0)]
                 with m.If(self.i.valid & ~self.hold):
                     with m.If((op.reason != 0) | (op.handler == Handler.SYNCHRONISE)):
                         m.next = "COMPLETE"
@@ -270,6 +296,13 @@ class Sequencer(wiring.Component):
                             m.next = "LEAD"
                     with m.If(issue.slot.final):
                         m.next = "DRAIN"
+                    with m.Elif(ends_sweep):
+                        m.next = "SWEEP"
+            with m.State("SWEEP"):
+                m.d.sync += group.eq(0)
+                with m.If(self.next_sweep):
+                    m.d.sync += self.second_sweep.eq(1)
+                    m.next = "ELEMENTS"
             with m.State("DRAIN"):
                 # The last slot is at the memories: every source has been read.
                 m.d.comb += self.update.eq(op.update.valid & op.update.on_read & ~has_updated)
@@ -327,5 +360,8 @@ class Sequencer(wiring.Component):
                         with m.If(element == position):
                             m.d.comb += kind.eq(slot_kind)
                     # The ordinal also tells the first element of a pass from the others.
-                    with m.If(element < max(final, 1)):
-                        m.d.sync += element.eq(element + 1)
+                    if table.in_turn:
+                        m.d.sync += element.eq(Mux(element == final, 0, element + 1))
+                    else:
+                        with m.If(element < max(final, 1)):
+                            m.d.sync += element.eq(element + 1)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dve_cosim.coverage import Bin
 from dve_cosim.crosses import KINDS, reachable_crosses
 from dve_cosim.fuzz import FuzzResult
-from dve_golden.isa.enums import EXECUTED, Reason
+from dve_golden.isa.enums import Opcode, Reason
 from dve_golden.isa.notation import MNEMONICS
 from rich import box
 from rich.console import Console
@@ -66,7 +66,7 @@ def _by_opcode(result: FuzzResult) -> Table:
     table.add_column("opcode")
     for heading in ("legal", "illegal", "reasons", "types", "memory", "aliasing", "bins"):
         table.add_column(heading, justify="right")
-    labels = {opcode.name: f"{opcode:#04x}" for opcode in sorted(EXECUTED)}
+    labels = {opcode.name: f"{opcode:#04x}" for opcode in sorted(Opcode)}
     labels["unknown"] = "unknown"
     for name, label in labels.items():
         bins = {which: count for which, count in result.bins.items() if which.opcode == name}
@@ -98,7 +98,7 @@ def _by_cross(result: FuzzResult) -> Table:
     for kind in KINDS:
         table.add_column(kind, justify="right")
     reachable = reachable_crosses(result.config.generation)
-    for opcode in sorted(EXECUTED):
+    for opcode in sorted(Opcode):
         if all(which.opcode != opcode.name for which in reachable):
             continue
         shares = []

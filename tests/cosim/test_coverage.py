@@ -119,6 +119,16 @@ APART = {"src0 apart", "src1 apart"}
             | {"LOAD_PARAMETER_RAM", "source FP32", "source in PSUM", "source in quadrant 0"}
             | {"source from the first byte"},
         ),
+        (
+            "stats2 channels=4 src=sbuf[0:0x0]:int8:2x2 dst=sbuf[0:0x0]:bf16:6@-0"
+            " even_count=1.0 odd_count=2.0",
+            QUIET
+            | {"BATCH_NORM_STATS2", "channels 4", "src overlaps"}
+            | {"source INT8", "source in SBUF", "source in quadrant 0"}
+            | {"source from the first byte"}
+            | {"destination BF16", "destination in SBUF", "destination in quadrant 0"}
+            | {"destination with a step of zero", "destination from the first byte"},
+        ),
         ("nop", QUIET | {"NOP"}),
     ],
     ids=[
@@ -131,6 +141,7 @@ APART = {"src0 apart", "src1 apart"}
         "a step of zero, 65535 times",
         "selectors",
         "no channels",
+        "one source",
         "no operands",
     ],
 )

@@ -9,7 +9,7 @@ from dve_cosim.coverage import bin_of
 from dve_cosim.crosses import Cross, crosses, reachable_crosses
 from dve_cosim.fuzz_batch import AIMS, make_batch
 from dve_cosim.long_programs import long_programs
-from dve_cosim.operand_types import PAIRED
+from dve_cosim.operand_types import FORWARD, PAIRED
 from dve_cosim.reachable import (
     crossings,
     reachable_bins,
@@ -42,9 +42,12 @@ def test_how_many_are_within_reach():
         into_sbuf = sum(a * b + a + b for a, b in pairs)
         return 3 * into_sbuf + words * sum(1 + a + b for a, b in pairs)
 
+    # Statistics, for each type of the one source: three of the results in SBUF, fp32 in PSUM.
+    forward = 12 * (3 * (3 + 1) + (3 + 1))
     any_types = elementwise((5, 5), *2 * [(5, 4), (4, 5)], *4 * [(4, 4)], words=1)
     assert any_types == 828
     expected = {
+        **dict.fromkeys(FORWARD, forward),
         Opcode.BATCH_NORM_GRAD_ACCUMULATE: sums,
         Opcode.BATCH_NORM_GRAD_ACCUMULATE2: sums,
         Opcode.BATCH_NORM_BACK_PROP: any_types,
@@ -110,7 +113,9 @@ def test_how_many_crosses_are_within_reach():
     # Twelve types of sources and thirteen of results, seventeen or twenty-one operators, seven
     # control values of two states.
     counts = Counter(which[:2] for which in reachable_crosses(Generation.MARIANA))
+    statistics = {"types": 12 * 3, "control values": 14 * (12 + 3)}
     assert counts == {
+        **{(opcode.name, kind): n for opcode in FORWARD for kind, n in statistics.items()},
         ("TENSOR_TENSOR_ARITH_OP", "types"): 12 * 12 * 13,
         ("TENSOR_TENSOR_ARITH_OP", "operators"): 21 * (12 + 12 + 13),
         ("TENSOR_TENSOR_ARITH_OP", "control values"): 14 * (12 + 12 + 13),

@@ -25,12 +25,16 @@ from dve_cosim.clocks import (
     GATHER_CLOCKS,
     RECIPROCAL_CLOCKS,
     SUMS,
+    aggregate_tail,
+    aggregate_turn,
     back_prop_tail,
     fold_clocks,
     grad_accumulate_tail,
     overhead,
     param_load_tail,
     raw_tail,
+    stats2_tail,
+    stats_tail,
     tensor_tensor_tail,
 )
 from dve_cosim.traffic import HostCycles
@@ -66,8 +70,10 @@ from dve_rtl.lane_program import (
     GRAD_ACCUMULATE,
     PARAMETERS,
     PREPARE,
+    SPREAD,
     STATISTICS,
     TENSOR_TENSOR,
+    WEIGH,
     Action,
     Program,
     Schedule,
@@ -445,6 +451,8 @@ def lane_programs() -> str:
         "PREPARE": PREPARE,
         "TENSOR_TENSOR": TENSOR_TENSOR,
         "STATISTICS": STATISTICS,
+        "WEIGH": WEIGH,
+        "SPREAD": SPREAD,
     }
     for name, program in programs.items():
         rows = []
@@ -522,7 +530,19 @@ def cycle_counts() -> str:
     raw = overhead(SIM, raw_tail(SIM))
     counts = cycles(SIM, groups=2, elements=2048)
     passes, groups = f"groups x (n + {gap})", "groups x n"
+    # Of statistics the first pass has no gap; of Aggregate there are two sweeps.
+    longer = statistics_gap(SIM)
+    half, halves = (overhead(SIM, tail(SIM)) - longer for tail in (stats_tail, stats2_tail))
+    moments, sweeps = f"groups x (n + {longer})", f"groups x (2 n + {2 * gap})"
+    pooled = overhead(SIM, aggregate_tail(SIM)) - 2 * gap + aggregate_turn(SIM) - 1
     rows = [
+        ("0x60", f"{moments} + {half}", f"{moments} + {half + first}"),
+        ("0x61, 0x82", f"{moments} + {halves}", f"{moments} + {halves + first}"),
+        (
+            "0x62, 1/n in the Parameter RAM",
+            f"{sweeps} + {pooled}",
+            f"{sweeps} + {pooled + first}",
+        ),
         ("0x63, 0x94", f"{passes} + {accumulate}", f"{passes} + {accumulate + first}"),
         ("0x65, not serial", f"{passes} + {apply}", f"{passes} + {apply + first}"),
         ("0x64, 0x8e", f"groups x 4 + {load}", f"groups x 4 + {load + first}"),
@@ -556,7 +576,7 @@ def passes() -> str:
             (
                 handler.name,
                 lead + waits,
-                listing(entry.elements),
+                listing(entry.elements) + (", in turn; twice" if entry.sweeps == 2 else ""),
                 "yes" if entry.takes_count else "",
             )
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from dve_cosim.schedule import SLOTS
-from dve_golden.isa.enums import EXECUTED
+from dve_golden.isa.enums import Opcode
 from dve_golden.isa.notation import MNEMONICS
 from record import BACKWARD, RECORDS, Report, record
 
@@ -117,7 +117,7 @@ def fuzz_run() -> Rows:
 def fuzz_opcodes() -> Rows:
     """Coverage by opcode."""
     opcodes = record("fuzz")["coverage"]["bins"]
-    labels = {opcode.name: MNEMONICS[opcode] for opcode in sorted(EXECUTED)}
+    labels = {opcode.name: MNEMONICS[opcode] for opcode in sorted(Opcode)}
     labels["unknown"] = "unknown opcode"
     kinds = ("legal instructions", "illegal instructions", "legal bins", "illegal bins")
     rows = [

@@ -9,22 +9,33 @@ from dve_rtl.lane_program import (
     ADDERS,
     ARITH,
     BACK_PROP,
+    DIVIDE,
     FACTOR,
     GRAD_ACCUMULATE,
+    MOMENT_OPERANDS,
     MULTIPLIERS,
+    ORIGIN,
     PARAMETERS,
+    POOL,
     PREPARE,
     RESULT_OF_OPERATOR,
     SECOND_OF_PAIR,
     SECOND_STREAMS,
+    SPREAD,
+    STATISTICS,
     STREAMS,
     TENSOR_TENSOR,
+    TUPLE,
     UNITS,
+    WEIGH,
     Action,
     Schedule,
 )
 
-PROGRAMS = (GRAD_ACCUMULATE, BACK_PROP, PREPARE, TENSOR_TENSOR, SECOND_OF_PAIR)
+PROGRAMS = (
+    *(GRAD_ACCUMULATE, BACK_PROP, PREPARE, TENSOR_TENSOR, SECOND_OF_PAIR),
+    *(STATISTICS, WEIGH, DIVIDE, SPREAD, POOL),
+)
 
 
 def test_seven_fp32_units_serve_both_opcodes():
@@ -41,7 +52,8 @@ def test_units_do_what_they_can(program):
         assert step.action is not Action.SUM or unit in ACCUMULATORS
         assert (step.action is Action.CHOOSE) == (unit == ARITH)
         for source in step.operands:
-            known = (*STREAMS, FACTOR, *SECOND_STREAMS, *PARAMETERS)
+            known = (*STREAMS, FACTOR, *SECOND_STREAMS, *PARAMETERS, ORIGIN, *TUPLE)
+            known += MOMENT_OPERANDS
             assert source in known or source in program
 
 
@@ -59,6 +71,13 @@ def test_no_operand_is_late(program, config):
 def test_sums_appear_together(config):
     schedule = Schedule(config)
     assert len({schedule.ready(GRAD_ACCUMULATE, unit) for unit in ACCUMULATORS}) == 1
+
+
+@pytest.mark.parametrize("beside", [(WEIGH, DIVIDE), (SPREAD, POOL)])
+def test_sweeps_leave_units_free(beside):
+    """The mean of one group is formed while another is swept, and the variance too."""
+    elements, others = beside
+    assert not elements.keys() & others.keys()
 
 
 def test_latency_of_the_simulation_preset():

@@ -83,6 +83,34 @@ def test_immediates_do_not_touch_the_lane_state(name):
     run(bench)
 
 
+def test_counts_of_statistics_do_not_touch_the_lane_state():
+    """N and its general reciprocal have banks too, and both may be in the Parameter RAM."""
+
+    async def bench(ctx, dut):
+        for bank, n in ((0, 2.5), (1, 0.5)):
+            await pulse(
+                ctx,
+                dut,
+                "write_n",
+                write_group=2,
+                write_bank=bank,
+                n_value=bits(n),
+                recip_value=GENERAL + bank,
+            )
+        for bank, n in ((0, 2.5), (1, 0.5), (0, 2.5)):
+            ctx.set(dut.immediates, bank)
+            assert await read(ctx, dut, "n", 2) == bits(n)
+            assert await read(ctx, dut, "recip", 2, latency=2) == GENERAL + bank
+            assert not ctx.get(dut.in_table)
+        await pulse(ctx, dut, "write_n", write_group=2, write_bank=1, n_value=bits(3))
+        assert await read(ctx, dut, "recip", 2, latency=2) == GENERAL
+        ctx.set(dut.immediates, 1)
+        assert await read(ctx, dut, "recip", 2, latency=2) == bits(np.float32(1) / np.float32(3))
+        assert ctx.get(dut.in_table)
+
+    run(bench)
+
+
 def test_reset_content_of_the_parameter_ram():
     table = reciprocal_table()
     assert table[0] == bits(1)

@@ -59,12 +59,23 @@ class Bench:
 
     RECIPROCAL = 0x3EAAAAAB
 
-    def __init__(self, config, operations, *, hold=0, taken_after=0, result_latency=RESULT_LATENCY):
+    def __init__(
+        self,
+        config,
+        operations,
+        *,
+        hold=0,
+        taken_after=0,
+        result_latency=RESULT_LATENCY,
+        next_sweep=lambda clock: False,
+    ):
         self.dut = Sequencer(config)
         self.operations = operations
         self.hold = hold
         self.taken_after = taken_after
         self.result_latency = result_latency
+        self.next_sweep = next_sweep
+        self.second_sweeps = []  # whether a slot was issued when it had begun
         self.slots = []  # (clock, kind, group, last, final, read0, read1)
         self.begins = []
         self.ends = []
@@ -92,6 +103,7 @@ class Bench:
             ctx.set(dut.stored, clock in stored_at)
             ctx.set(dut.done, clock in done_at)
             ctx.set(dut.updated, updating)
+            ctx.set(dut.next_sweep, self.next_sweep(clock))
             ctx.set(dut.count.ready, clock % 2)
             ctx.set(dut.recip.valid, counting is not None and clock >= counting + 5)
             ctx.set(dut.recip.payload, self.RECIPROCAL if ctx.get(dut.recip.valid) else 0)
@@ -108,6 +120,7 @@ class Bench:
                 reads = [ctx.get(read) for read in (dut.issue.read0, dut.issue.read1)]
                 self.slots.append((clock, slot, *reads))
                 self.recip_values.append(ctx.get(dut.recip_value))
+                self.second_sweeps.append(ctx.get(dut.second_sweep))
                 if slot.kind == SlotKind.ELEMENT:
                     stored_at.add(clock + self.result_latency)
                 if slot.final:
@@ -391,3 +404,34 @@ def test_statistics_of_one_element(handler):
     assert [slot.last for _, slot, _, _ in bench.slots] == [1, 1]
     assert [slot.final for _, slot, _, _ in bench.slots] == [0, 1]
     assert bench.clocks[1] - bench.clocks[0] == 1 + statistics_gap(SIM)
+
+
+@pytest.mark.parametrize("config", [SIM, DEEP])
+def test_an_aggregate_sweeps_twice(config):
+    op = operation(Handler.AGGREGATE, channels=17, src0=walk(64, (3, 3, 1), quadrant=1))
+    op["src0"] = deep(op["src0"], 40, 2)
+    turn = 200
+    bench = Bench(config, [op], next_sweep=lambda clock: clock == turn)
+    tuples = 6 * [SlotKind.PART_COUNT, SlotKind.PART_MEAN, SlotKind.PART_NVAR]
+    assert bench.kinds == 6 * tuples
+    period = 18 + 8
+    sweeps = (bench.begins[0] + 2, turn + 2)
+    starts = [first + period * group for first in sweeps for group in range(3)]
+    assert bench.clocks == [start + i for start in starts for i in range(18)]
+    assert bench.second_sweeps == 54 * [0] + 54 * [1]
+    assert [slot.final for _, slot, _, _ in bench.slots] == 107 * [0] + [1]
+    assert [slot.last for _, slot, _, _ in bench.slots] == 6 * (17 * [0] + [1])
+    groups = [slot.group for _, slot, _, _ in bench.slots]
+    assert groups == 2 * [g for g in range(3) for _ in range(18)]
+    sweep = [place(read) for _, _, read, _ in bench.slots[:54]]
+    assert [place(read) for _, _, read, _ in bench.slots[54:]] == sweep
+    offsets = [64 + 4 * (i0 + i1 + 40 * i3) for i3 in (0, 1) for i1 in range(3) for i0 in range(3)]
+    assert [offset for _, _, offset, _ in sweep] == 3 * offsets
+
+
+def test_an_update_on_read_waits_for_the_second_sweep():
+    op = operation(Handler.AGGREGATE, src0=walk(64, (3, 1, 1)), update=update(on_read=1))
+    bench = Bench(SIM, [op, op], next_sweep=lambda clock: clock % 64 == 50)
+    finals = [clock for clock, slot, *_ in bench.slots if slot.final]
+    assert bench.updates == [final + 1 for final in finals]
+    assert bench.second_sweeps == 2 * (3 * [0] + 3 * [1])

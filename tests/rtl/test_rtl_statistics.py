@@ -9,7 +9,6 @@ from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode
 from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
-from dve_rtl.frontend import dispatch
 from dve_rtl.lane_program import Moments
 from dve_rtl.sequencer import statistics_gap
 from engine_bench import PARTITIONS, run_portable
@@ -94,8 +93,7 @@ def record(opcode, n, at, channels=PARTITIONS, dtype=Dtype.FP32, step=1, address
     )
 
 
-def run(monkeypatch, config, machine, records):
-    monkeypatch.setattr(dispatch, "PENDING", frozenset())
+def run(config, machine, records):
     result = run_portable(config, machine, b"".join(records))
     assert [reason for _, _, reason in result.completions] == [0] * len(records)
     return result
@@ -125,7 +123,7 @@ def difficult(rng, count):
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_short_length(config, monkeypatch):
+def test_every_short_length(config):
     """Passes so short that the tail of one is the neighbour of the next, and longer ones."""
     lengths = (1, 2, 3, 4, 7, 9)
     x = difficult(np.random.default_rng(60), max(lengths))
@@ -135,7 +133,7 @@ def test_every_short_length(config, monkeypatch):
             cases.append((opcode, n, at))
             at += 6
     records = [record(*case) for case in cases]
-    result = run(monkeypatch, config, machine_of(x), records)
+    result = run(config, machine_of(x), records)
     results = result.sbuf.view(np.uint32)[:, RESULTS_AT // 4 :]
     for opcode, n, at in cases:
         for channel in range(PARTITIONS):
@@ -145,7 +143,7 @@ def test_every_short_length(config, monkeypatch):
     assert not result.lane_state.any()  # nothing of it is lane state
 
 
-def test_largest_counts(monkeypatch):
+def test_largest_counts():
     """256 elements of a half take 1/256, which is no entry of the Parameter RAM."""
     x = np.random.default_rng(61).normal(size=(PARTITIONS, 256)).astype(F32) + F32(5)
     bytewise = x.view(np.int8)[:, :512]
@@ -159,7 +157,7 @@ def test_largest_counts(monkeypatch):
         wanted += [(opcode, at, channel, source[channel].astype(F32)) for channel in range(3)]
         at += 6
     config = CONFIGS["four lanes"]
-    results = run(monkeypatch, config, machine_of(x), records).sbuf.view(np.uint32)
+    results = run(config, machine_of(x), records).sbuf.view(np.uint32)
     for opcode, at, channel, values in wanted:
         want = bits(expected(opcode, values, tabulated))
         got = results[channel, RESULTS_AT // 4 + at :][: len(want)]
@@ -167,7 +165,7 @@ def test_largest_counts(monkeypatch):
     assert not results[3:, RESULTS_AT // 4 :].any()  # channels that take no part
 
 
-def test_parameter_ram_as_loaded(monkeypatch):
+def test_parameter_ram_as_loaded():
     """1/n is what the Parameter RAM holds, and of an empty half it is not used at all."""
     x = np.random.default_rng(62).normal(size=(PARTITIONS, 8)).astype(F32)
     x[:, 4:6] = (np.nan, 0.75)  # entries 0 and 1, then
@@ -177,7 +175,7 @@ def test_parameter_ram_as_loaded(monkeypatch):
     )
     records = [load, record(Opcode.BATCH_NORM_STATS2, 1, 0), record(Opcode.BATCH_NORM_STATS2, 2, 6)]
     config = CONFIGS["four lanes"]
-    results = run(monkeypatch, config, machine_of(x), records).sbuf.view(np.uint32)
+    results = run(config, machine_of(x), records).sbuf.view(np.uint32)
     for at, n in ((0, 1), (6, 2)):
         want = bits(expected(Opcode.BATCH_NORM_STATS2, x[0, :n], lambda n: F32(0.75)))
         assert results[0, RESULTS_AT // 4 + at :][:6].tolist() == want.tolist()

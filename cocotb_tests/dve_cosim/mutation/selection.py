@@ -17,7 +17,13 @@ from dve_rtl.config import EngineConfig
 
 from dve_cosim.alignments import alignments
 from dve_cosim.case import Case
-from dve_cosim.cycle_counts import CycleCounts, behind_another, cases_alone, cases_behind
+from dve_cosim.cycle_counts import (
+    CycleCounts,
+    behind_another,
+    cases_alone,
+    cases_behind,
+    measured_from,
+)
 from dve_cosim.errors import CosimError
 from dve_cosim.fuzz_batch import LONG_EVERY, PROGRAMS, make_batch
 from dve_cosim.neighbours import neighbours
@@ -211,7 +217,7 @@ def _cycles(page: Path) -> Iterator[Step]:
     behind, alone = cases_behind(), cases_alone()
     workload = Workload()
     programs = [behind_another(behind), *(case.encode() for case in alone)]
-    workload.append(ArchState.reset(CONFIG), programs)
+    workload.append(measured_from(CONFIG), programs)
     first, *others = _steps("cycles", workload)
     # Of every pair the second instruction counts; of the first it depends on who gets it there.
     counts = [documented.expected(case, CONFIG, alone=False) for case in behind]

@@ -26,7 +26,6 @@ from dve_golden.isa.codec import decode_fields
 from dve_golden.isa.dispatch import INVALID_OPCODE, opcode_name
 from dve_golden.isa.enums import (
     DTYPE_BYTES,
-    EXECUTED,
     FLOAT_DTYPES,
     GRAD_ACCUMULATE_DTYPES,
     INST_WORD_LEN,
@@ -56,7 +55,7 @@ LOADED_PARAMETERS = {Opcode.BATCH_NORM_PARAM_LOAD: 3, Opcode.BATCH_NORM_PARAM_LO
 FP32_BYTES = DTYPE_BYTES[Dtype.FP32]
 
 _EXECUTED = {
-    generation: frozenset(int(code) for code in EXECUTED if in_generation(code, generation))
+    generation: frozenset(int(code) for code in Opcode if in_generation(code, generation))
     for generation in Generation
 }
 """Opcodes that the engine executes, by generation."""

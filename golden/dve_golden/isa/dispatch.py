@@ -7,7 +7,7 @@ batchnorm.md section 1. What nobody has read is None.
 from dataclasses import dataclass
 from enum import Enum
 
-from dve_golden.isa.enums import EXECUTED, OPCODE_TABLE_BASE
+from dve_golden.isa.enums import OPCODE_TABLE_BASE, Opcode
 from dve_golden.isa.generations import Generation, in_generation
 
 TABLE_ENTRIES = 170
@@ -187,4 +187,4 @@ def opcode_name(opcode: int) -> str | None:
 
 def is_implemented(engine: Engine, entry: Entry) -> bool:
     """Whether this project executes the record; it has no POOL engine."""
-    return engine is Engine.DVE and entry.opcode in EXECUTED
+    return engine is Engine.DVE and entry.opcode in frozenset(Opcode)

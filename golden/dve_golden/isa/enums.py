@@ -35,20 +35,6 @@ class Opcode(IntEnum):
     NOP = 0xA4
 
 
-PENDING = frozenset(
-    {
-        Opcode.BATCH_NORM_STATS,
-        Opcode.BATCH_NORM_STATS2,
-        Opcode.BATCH_NORM_AGGREGATE,
-        Opcode.TRANSPOSE_BATCH_NORM_STATS2,
-    }
-)
-"""Described, but reason 1 until the golden machine and the RTL both execute them."""
-
-EXECUTED = frozenset(Opcode) - PENDING
-"""What the engine executes, as far as the generation has it."""
-
-
 OPCODE_TABLE_BASE = 0x41
 """Front-end index of an opcode is ``opcode - OPCODE_TABLE_BASE`` (batchnorm.md section 1)."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from dve_golden.isa.enums import OPCODE_TABLE_BASE, PENDING
+from dve_golden.isa.enums import OPCODE_TABLE_BASE
 from dve_golden.isa.generations import Generation
 
 from dve_rtl.generations import knows
@@ -89,7 +89,7 @@ class Dispatch(wiring.Component):
         with m.Switch(index):
             for entry_index, entry in enumerate(TABLE):
                 opcode = OPCODE_TABLE_BASE + entry_index
-                known = knows(self.generation, opcode) and opcode not in PENDING
+                known = knows(self.generation, opcode)
                 if known and entry is not None and entry.handler is not Handler.BAD_OPCODE:
                     with m.Case(entry_index):
                         m.d.comb += self.handler.eq(entry.handler)

@@ -9,7 +9,7 @@ from dve_golden.isa.dispatch import (
     is_implemented,
     opcode_name,
 )
-from dve_golden.isa.enums import EXECUTED, Opcode
+from dve_golden.isa.enums import Opcode
 from dve_golden.isa.generations import Generation
 from dve_golden.isa.structs import STRUCT_OF_OPCODE
 
@@ -83,8 +83,8 @@ def test_pool_has_17_records_and_no_batch_norm():
 
 def test_the_engine_implements_what_has_an_opcode():
     implemented = {entry.opcode: entry for entry in DVE if is_implemented(Engine.DVE, entry)}
-    assert set(implemented) == set(map(int, EXECUTED))
-    for opcode in EXECUTED:
+    assert set(implemented) == set(map(int, Opcode))
+    for opcode in Opcode:
         assert implemented[opcode].name == opcode.name == opcode_name(opcode)
         # The documented struct of 0x66 has no known layout; its form here is this project's.
         if opcode is not Opcode.LOAD_PARAMETER_RAM:

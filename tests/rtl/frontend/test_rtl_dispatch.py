@@ -9,6 +9,10 @@ from dve_rtl.frontend.dispatch import DOCUMENTED, TABLE, Dispatch
 from dve_rtl.payloads import Handler
 
 EXECUTED = {
+    0x60: Handler.STATS,
+    0x61: Handler.STATS2,
+    0x62: Handler.AGGREGATE,
+    0x82: Handler.STATS2,
     0x63: Handler.GRAD_ACCUMULATE,
     0x94: Handler.GRAD_ACCUMULATE,
     0x64: Handler.PARAM_LOAD,

@@ -5,7 +5,6 @@ from itertools import product
 import pytest
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Opcode
-from dve_rtl.frontend import dispatch
 from dve_rtl.payloads import Handler
 from frontend_bench import BF16, CAYMAN, FP16, FP32, INT32, PSUM, ValidatorBench
 
@@ -146,8 +145,7 @@ case(0, "int32", STATS, in_dtype=INT32)
 
 
 @pytest.fixture
-def bench(monkeypatch):
-    monkeypatch.setattr(dispatch, "PENDING", frozenset())
+def bench():
     return ValidatorBench(CAYMAN, {})
 
 
