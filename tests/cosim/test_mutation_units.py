@@ -4,7 +4,7 @@ import pytest
 from dve_cosim.engine import engine_verilog
 from dve_cosim.mutation.selection import CONFIG
 from dve_cosim.mutation.sites import Mutant, sites_of
-from dve_cosim.mutation.unit_alone import KINDS, unit_of, unit_runs
+from dve_cosim.mutation.unit_alone import KINDS, _matched, unit_of, unit_runs
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,11 @@ def test_every_unit_of_the_lane_is_given_its_operations():
 
 def test_without_a_mutant_a_unit_is_not_built():
     assert unit_runs("no Verilog at all", [], CONFIG) == {}
+
+
+def test_members_and_ports():
+    assert _matched(["a", "b"], {"a", "\\b$7"}) == {"a": "a", "b": "\\b$7"}
+    assert _matched(["a", "b"], {"a", "other"}) == {"a": "a", "b": "other"}
+    assert _matched(["a", "b"], {"a"}) == {"a": "a"}  # b is a constant
+    with pytest.raises(ValueError, match=r"ports \['other'\] .* members \['b', 'c'\]"):
+        _matched(["a", "b", "c"], {"a", "other"})

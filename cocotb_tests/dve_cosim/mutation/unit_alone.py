@@ -119,9 +119,12 @@ def _matched(members: Sequence[str], ports: Set[str]) -> dict[str, str]:
     by_name = {_plain(port).partition("$")[0]: port for port in ports}
     matched = {name: by_name[name] for name in members if name in by_name}
     if len(matched) < len(ports):
-        (port,) = ports - set(matched.values())
-        (name,) = set(members) - set(matched)
-        matched[name] = port
+        unknown, left = ports - set(matched.values()), set(members) - set(matched)
+        if len(unknown) != 1 or len(left) != 1:
+            raise ValueError(
+                f"ports {sorted(unknown)} of a module are of none of the members {sorted(left)}"
+            )
+        matched[left.pop()] = unknown.pop()
     return matched
 
 

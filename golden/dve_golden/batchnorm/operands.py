@@ -11,18 +11,21 @@ Binary32 forward passes differ by a few 2^-24; an unbiased variance, or a forgot
 
 
 def numeric(name: str, values: ArrayLike) -> NDArray[np.float32]:
-    """Real numbers, rounded once to binary32.
+    """Real numbers, rounded once to binary32; bfloat16 of `ml_dtypes` counts as such.
 
     Raises
     ------
     ValueError
-        If ``values`` are not an array of real numbers.
+        If ``values`` are not an array of real numbers, or some are masked.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array, whose mask would be lost; use its filled()")
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} is not an array: {error}") from error
-    if array.dtype.kind not in "iuf":
+    # To numpy itself bfloat16 is a type of no known kind.
+    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
     with np.errstate(over="ignore"):  # what exceeds binary32 becomes infinity
         return array.astype(np.float32)

@@ -40,8 +40,10 @@ class Relu:
         ------
         ValueError
             If a mask or a beta is given that has not the layer's shape or a wrong dtype, whether
-            it is used or not; or if a fused rectifier has neither.
+            it is used or not; or if a fused rectifier has neither, or ``fused`` is no truth value.
         """
+        if not isinstance(fused, bool | np.bool_):
+            raise ValueError(f"fuse_relu must be True or False, got {fused!r}")
         stored = None if mask is None else _mask(mask, shape)
         shift = None if beta is None else parameter("beta", beta, shape[1])
         if not fused:

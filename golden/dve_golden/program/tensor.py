@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import index as as_integer
+from types import EllipsisType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ class Dim(NamedTuple):
     step: int
 
 
-Index = int | slice | None
+Index = int | slice | EllipsisType | None
 
 
 class Tensor:
@@ -141,16 +143,16 @@ class View:
         return self.tensor.offset + self.start * DTYPE_BYTES[self.dtype]
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> "View":
-        """Basic numpy indexing: integers, slices, and None for a new dimension of count 1.
+        """Basic numpy indexing: integers, slices, ``...``, and None for a dimension of count 1.
 
         Raises
         ------
         IndexError
-            If there are more indices than dimensions, an integer is out of range, or a slice
-            selects nothing.
+            If there are more indices than dimensions, an integer is out of range, a slice
+            selects nothing, or an index is something else.
         """
         start, dims, rest = self.start, [], list(self.dims)
-        for item in index if isinstance(index, tuple) else (index,):
+        for item in self._without_ellipsis(index if isinstance(index, tuple) else (index,)):
             if item is None:
                 dims.append(Dim(1, 0))
                 continue
@@ -163,11 +165,31 @@ class View:
                     raise IndexError(f"{self.name}: {item} selects nothing of {count} elements")
                 start += chosen.start * step
                 dims.append(Dim(len(chosen), chosen.step * step))
-            elif -count <= item < count:
-                start += item % count * step
-            else:
+                continue
+            chosen = self._integer(item)
+            if not -count <= chosen < count:
                 raise IndexError(f"{self.name}: index {item} is out of range for {count} elements")
+            start += chosen % count * step
         return replace(self, start=start, dims=(*dims, *rest))
+
+    def _without_ellipsis(self, items: tuple[Index, ...]) -> list[Index]:
+        """Whole slices in its place, as many as the dimensions that the other items leave."""
+        at = [position for position, item in enumerate(items) if item is Ellipsis]
+        if len(at) > 1:
+            raise IndexError(f"{self.name}: an index has at most one ..., got {len(at)}")
+        if not at:
+            return list(items)
+        taken = sum(item is not None and item is not Ellipsis for item in items)
+        whole_dims = [slice(None)] * (len(self.dims) - taken)
+        return [*items[: at[0]], *whole_dims, *items[at[0] + 1 :]]
+
+    def _integer(self, item: object) -> int:
+        try:
+            if not isinstance(item, bool | np.bool_):  # numpy takes these for masks
+                return as_integer(item)  # pyright: ignore[reportArgumentType]
+        except TypeError:
+            pass
+        raise IndexError(f"{self.name}: an index is an integer, a slice, ... or None, got {item!r}")
 
     def on(self, channels: int) -> "View":
         """The same elements in the first ``channels`` partitions only.

@@ -56,12 +56,14 @@ def event_fields(
     Raises
     ------
     ValueError
-        If both need an operand, they differ, and the record has room for one.
+        If both need an operand, they differ, and the record has room for one; or a mode is none.
     """
     fields: Fields = {}
     if wait is not None:
+        wait = wait._replace(mode=WaitMode(wait.mode))
         fields |= {"events.wait_mode": int(wait.mode), "events.wait_idx": wait.index}
     if update is not None:
+        update = update._replace(mode=UpdateMode(update.mode))
         fields |= {"events.update_mode": int(update.mode), "events.update_idx": update.index}
     operands = [part.value for part in (wait, update) if part is not None and _has_operand(part)]
     if extended:

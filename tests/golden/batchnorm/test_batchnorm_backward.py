@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from dve_golden.batchnorm import GoldenEngine, Gradients, Layer, backward, reference, step_count
@@ -224,3 +225,27 @@ def test_golden_does_not_load_the_hardware():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_arrays_of_bfloat16():
+    arrays = layer_arrays((6, 4, 5), seed=2)
+    stored = {name: arrays[name].astype(ml_dtypes.bfloat16) for name in ("x", "dy")}
+    widened = {name: array.astype(np.float32) for name, array in stored.items()}
+    taken = backward(**(arrays | stored), dtype="bf16")
+    for got, want in zip(taken, backward(**(arrays | widened), dtype="bf16"), strict=True):
+        assert got.tobytes() == want.tobytes()
+
+
+def test_a_gradient_that_meets_an_input_next_to_the_mean():
+    """docs/studies/backward.md: d_gamma keeps to max|dy| sum|x_norm|, not to sum|dy x_norm|."""
+    x = np.array([13325.03, 13328.303, 13326.667], np.float32)
+    dy = np.array([0, 0, 1], np.float32)
+    exact = x.astype(np.float64)
+    inv_std = 1 / np.sqrt(exact.var() + 1e-5)
+    x_norm = (exact - exact.mean()) * inv_std
+    got = backward(
+        dy[:, None], x[:, None], [np.float32(exact.mean())], [1], var=[exact.var()], eps=1e-5
+    )
+    off = abs(float(got.d_gamma[0]) - (dy * x_norm).sum())
+    assert 2**-14 < off / np.abs(dy * x_norm).sum() < 2**-12
+    assert off < 2**-22 * np.abs(x_norm).sum()

@@ -135,6 +135,15 @@ def test_waits_and_updates():
         )
 
 
+def test_modes_may_be_numbers():
+    b = ProgramBuilder()
+    b.nop(wait=Wait(WaitMode(2), 3), update=Update(UpdateMode(17), 4, 5))
+    b.nop(wait=Wait(2, 3), update=Update(17, 4, 5))  # pyright: ignore[reportArgumentType]
+    assert b.encode()[:64] == b.encode()[64:]
+    with pytest.raises(ValueError, match="254 is not a valid WaitMode"):
+        b.nop(wait=Wait(254, 3))  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize("generation", list(Generation))
 def test_text_assembles_to_the_program(generation):
     b = ProgramBuilder(generation=generation)

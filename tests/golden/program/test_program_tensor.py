@@ -34,6 +34,12 @@ def visited(view):
         np.s_[None, 1, None, :, 1:2],
         np.s_[:, ::-1, 1:5:2],
         np.s_[::-2, 0],
+        np.s_[...],
+        np.s_[..., 1],
+        np.s_[1, ..., ::2],
+        np.s_[0, 1, ..., 2],
+        np.s_[None, ..., None],
+        np.int16(2),
     ],
     ids=str,
 )
@@ -85,6 +91,13 @@ def test_bad_indices():
         view[0, 0, 0, 0]
     with pytest.raises(IndexError, match="index 5 is out of range for 5"):
         view[0, 0, 5]
+    with pytest.raises(IndexError, match=r"at most one \.\.\., got 2"):
+        view[..., 0, ...]
+    for neither in (True, np.True_, 1.0, "0", [0]):
+        with pytest.raises(IndexError, match="t: an index is an integer, a slice"):
+            view[neither]
+    with pytest.raises(IndexError, match="t has 3 dimensions"):
+        view[0, 0, ..., 0, 0]
     with pytest.raises(IndexError, match="selects nothing"):
         view[2:2]
     with pytest.raises(ValueError, match=r"t: shape \(3, 4, 5\) does not broadcast to \(3, 5\)"):
