@@ -124,7 +124,7 @@ def _matched(members: Sequence[str], ports: Set[str]) -> dict[str, str]:
             raise ValueError(
                 f"ports {sorted(unknown)} of a module are of none of the members {sorted(left)}"
             )
-        matched[left.pop()] = unknown.pop()
+        matched |= zip(left, unknown, strict=True)
     return matched
 
 

@@ -95,7 +95,7 @@ def test_bad_indices():
         view[..., 0, ...]
     for neither in (True, np.True_, 1.0, "0", [0]):
         with pytest.raises(IndexError, match="t: an index is an integer, a slice"):
-            view[neither]
+            view[neither]  # pyright: ignore[reportArgumentType]
     with pytest.raises(IndexError, match="t has 3 dimensions"):
         view[0, 0, ..., 0, 0]
     with pytest.raises(IndexError, match="selects nothing"):
