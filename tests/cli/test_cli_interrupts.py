@@ -82,10 +82,11 @@ def test_a_signal_to_the_group_ends_a_golden_run(program, tmp_path, number, stat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.npz", "program.bin"]
 
 
-def test_an_interrupt_while_pytorch_trains(tmp_path):
+@pytest.mark.parametrize("run", ["PyTorch", "golden, fp32"])
+def test_an_interrupt_during_training(tmp_path, run):
     files = {"--json": tmp_path / "train.json", "--plot": tmp_path / "train.png"}
     words = [word for pair in files.items() for word in pair]
-    process = started("train", "--steps", 10_000, *words, ready="PyTorch")
+    process = started("train", "--steps", 200, "--rtl-steps", 0, *words, ready=run)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate()
     assert (process.returncode, errors) == (130, "dve: error: interrupted\n")

@@ -195,11 +195,35 @@ def proofs_run() -> Rows:
     return ("unit", "statement", "preset", "verdict", "time"), rows
 
 
+def training_run() -> Rows:
+    """Ends of the curves of ``dve train``."""
+    report = record("training")
+    rows = []
+    for name, run in report["training"].items():
+        (first, last), (_, recognised), (_, off) = run["loss"], run["accuracy"], run["deviation"]
+        rows.append(
+            (
+                run["label"],
+                run["steps"],
+                f"{first:.5f}",
+                f"{last:.5f}",
+                f"{recognised:.1%}",
+                f"{off:.1e}" if off else "-",
+                report["differing_bits"] if name.startswith("rtl") else "-",
+                f"{run['seconds']:.0f} s",
+            )
+        )
+    return (
+        *("batch norm by", "steps", "loss, first step", "last step", "held-out digits recognised"),
+        *("deviation of parameters", "bits that differ from golden", "wall time"),
+    ), rows
+
+
 TABLES = {
     function.__name__: function
     for function in (
         *(mutants_run, mutants_modules, mutants_checks, mutants_rest),
         *(fuzz_run, fuzz_opcodes, fuzz_values, arithmetic_runs, arith_run, proofs_run),
-        backward_pass,
+        *(backward_pass, training_run),
     )
 }
