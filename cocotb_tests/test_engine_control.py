@@ -2,12 +2,13 @@
 
 from benches.configs import BENCH
 from dve_cosim.build import build
+from dve_cosim.mutation.selection import BENCH_TESTS
 from dve_cosim.wrapper import SIM_TOP
 
 
 def test_waits(run_bench):
-    run_bench("waits", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=2)
+    run_bench("waits", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=BENCH_TESTS["waits"])
 
 
 def test_resets(run_bench):
-    run_bench("resets", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=3)
+    run_bench("resets", top=SIM_TOP, build_dir=build(BENCH).build_dir, tests=BENCH_TESTS["resets"])

@@ -10,6 +10,7 @@ from benches.configs import SMALL
 from dve_cosim.build import build
 from dve_cosim.errors import WaitError
 from dve_cosim.events import with_events
+from dve_cosim.mutation.selection import BENCH_TESTS
 from dve_cosim.reference import machine_of
 from dve_cosim.scoreboard import first_failure, golden, rtl
 from dve_cosim.session import run_program
@@ -70,4 +71,9 @@ def test_a_wait_in_vain_names_what_it_waits_for():
 
 
 def test_two_engines(run_bench):
-    run_bench("two_engines", top=SIM_TOP, build_dir=build(CONFIG).build_dir, tests=3)
+    run_bench(
+        "two_engines",
+        top=SIM_TOP,
+        build_dir=build(CONFIG).build_dir,
+        tests=BENCH_TESTS["two_engines"],
+    )
