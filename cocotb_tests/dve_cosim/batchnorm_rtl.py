@@ -28,7 +28,8 @@ class RtlEngine:
     """The Verilog under Verilator, as an engine of `dve_golden.batchnorm`; a context manager.
 
     The simulator starts with the first step and keeps its state until `close`, or until the engine
-    is collected.
+    is collected. A pickle holds the configuration alone: the engine that is loaded from it has a
+    simulator of its own.
 
     Parameters
     ----------
@@ -93,6 +94,9 @@ class RtlEngine:
         if self._simulator is not None:
             self._simulator.close()
             self._simulator = None
+
+    def __reduce__(self) -> tuple[type["RtlEngine"], tuple[EngineConfig]]:
+        return type(self), (self._config,)
 
     def __enter__(self) -> "RtlEngine":
         return self

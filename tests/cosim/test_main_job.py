@@ -1,5 +1,6 @@
 """The main job around its simulator run: same steps on both sides, honest counting."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -251,6 +252,16 @@ def test_rtl_engine_keeps_one_simulator_and_reads_results_alone(workload, monkey
                 np.testing.assert_array_equal(got, expected)
         assert (GoldenSimulator.started, GoldenSimulator.closed) == (1, 0)
     assert GoldenSimulator.closed == 1
+
+
+def test_rtl_engine_is_pickled_without_its_simulator(workload, monkeypatch):
+    monkeypatch.setattr(GoldenSimulator, "started", 0)
+    with RtlEngine(ROOMY, start=GoldenSimulator) as rtl:
+        backward(**workload.layer.arguments(), backend=rtl)
+        other = pickle.loads(pickle.dumps(rtl))
+    assert (other.sbuf_bytes, other.generation) == (rtl.sbuf_bytes, rtl.generation)
+    assert other._simulator is None
+    assert GoldenSimulator.started == 1
 
 
 def test_rtl_engine_options():

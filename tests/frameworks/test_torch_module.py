@@ -1,6 +1,7 @@
 """`dve_torch.BatchNorm2d` and `convert` in the place of PyTorch's own."""
 
 import copy
+import io
 import subprocess
 import sys
 from functools import partial
@@ -116,6 +117,19 @@ def test_a_copy_shares_the_engine_and_nothing_else():
         assert torch.equal(net.state_dict()[name], value), name
 
 
+@pytest.mark.parametrize("backend", ["golden", "rtl", "float64"])
+def test_a_whole_model_is_saved_and_loaded(backend):
+    net, stream = dve_torch.convert(model(), backend=backend), io.BytesIO()
+    torch.save(net, stream)
+    stream.seek(0)
+    other = torch.load(stream, weights_only=False)
+    first, second = norms(other)
+    assert first.backend is second.backend
+    assert type(first.backend) is type(norms(net)[0].backend)
+    for name, value in net.state_dict().items():
+        assert torch.equal(other.state_dict()[name], value), name
+
+
 def test_a_model_itself_may_be_the_layer():
     layer = dve_torch.convert(nn.BatchNorm2d(2))
     assert isinstance(layer, dve_torch.BatchNorm2d)
@@ -163,6 +177,14 @@ def test_inputs_that_do_not_fit(shape, message):
     with pytest.raises(ValueError, match=message):
         layer(torch.zeros(shape))
     assert layer.num_batches_tracked == 0
+
+
+def test_without_pytorch_it_says_how_to_get_it():
+    program = "import sys; sys.modules['torch'] = None; import dve_torch"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: dve_torch needs PyTorch: pip install 'opendve[torch]'"
+    )
 
 
 def test_nothing_else_loads_pytorch():
