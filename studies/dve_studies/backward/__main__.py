@@ -1,6 +1,5 @@
 """``python -m dve_studies.backward``: measure, show, and write the page's figures."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +9,12 @@ from dve_cli.errors import UserError
 from dve_cli.files import write_together
 from dve_cli.main import run_module
 from dve_cli.targets import require_targets
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from dve_studies.backward import results, tables
 from dve_studies.backward.study import run
+from dve_studies.shown import show
 
 COMMAND = "python -m dve_studies.backward"
-
-PIPE_WIDTH = 160
-"""Columns where standard output is not a terminal."""
 
 
 def study(
@@ -45,17 +39,11 @@ def study(
         measured = results.dumps(run(progress=progress))
     if out is not None:
         write_together({out / results.FILE: measured})
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPE_WIDTH
-    for name, make in tables.TABLES.items():
-        headings, rows = make(results.loads(measured))
-        shown = Table(box=box.SIMPLE_HEAD, title=tables.TITLES[name], title_justify="left")
-        for heading in headings:
-            shown.add_column(heading, justify="left" if heading == tables.CASE else "right")
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
+    found = results.loads(measured)
+    show(
+        ((tables.TITLES[name], make(found)) for name, make in tables.TABLES.items()),
+        words={tables.CASE},
+    )
 
 
 def main() -> None:

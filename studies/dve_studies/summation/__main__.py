@@ -1,6 +1,5 @@
 """``python -m dve_studies.summation``: measure, show, and write the page's figures."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +9,12 @@ from dve_cli.errors import UserError
 from dve_cli.files import write_together
 from dve_cli.main import run_module
 from dve_cli.targets import require_targets
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
+from dve_studies.shown import show
 from dve_studies.summation import plots, results, tables
-from dve_studies.summation.study import CHANNEL, LARGEST, Study, run
+from dve_studies.summation.study import CHANNEL, LARGEST, run
 
 COMMAND = "python -m dve_studies.summation"
-
-PIPE_WIDTH = 160
-"""Columns where standard output is not a terminal."""
 
 
 def study(
@@ -61,21 +55,10 @@ def study(
             figures = plots.figures(found, progress)
             files |= {out / name: figure for name, figure in figures.items()}
     write_together(files)
-    _print(found)
-
-
-def _print(found: Study) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPE_WIDTH
-    for name, make in tables.TABLES.items():
-        headings, rows = make(found)
-        shown = Table(box=box.SIMPLE_HEAD, title=tables.TITLES[name], title_justify="left")
-        for heading in headings:
-            shown.add_column(heading, justify="left" if heading in tables.WORDS else "right")
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
+    show(
+        ((tables.TITLES[name], make(found)) for name, make in tables.TABLES.items()),
+        words=tables.WORDS,
+    )
 
 
 def main() -> None:

@@ -36,22 +36,9 @@ from dve_studies.summation.study import (
     Study,
     quiet,
 )
-from dve_studies.svg import svg
+from dve_studies.svg import PROMISE, settings, svg
 
-SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "summation",  # identifiers inside the file are hashes
-    "svg.fonttype": "path",  # looks alike without our font
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "legend.frameon": False,
-}
+SETTINGS = settings("summation", linewidth=1.4)
 
 STYLES: dict[str, dict[str, Any]] = {
     SERIAL.name: {"color": "#D55E00", "marker": "v"},
@@ -67,9 +54,6 @@ BOUNDED = (SERIAL, FOLD, PAIRWISE)
 """Schemes whose bounds are drawn."""
 
 BOUND: dict[str, Any] = {"ls": (0, (1, 1.5)), "lw": 1.1}
-
-PROMISE = 2.0**-21
-"""Largest relative error of a gradient that the engine promises."""
 
 
 def figures(study: Study, progress: Progress = quiet) -> dict[str, bytes]:

@@ -1,6 +1,5 @@
 """``python -m dve_studies.training``: measure, show, and write the page's figures."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +10,11 @@ from dve_cli.files import write_together
 from dve_cli.main import run_module
 from dve_cli.targets import require_targets
 from dve_cosim.packages import package_version
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
+from dve_studies.shown import show
 from dve_studies.training import plots, results, tables
-from dve_studies.training.results import Study
 
 COMMAND = "python -m dve_studies.training"
-
-PIPE_WIDTH = 160
-"""Columns where standard output is not a terminal."""
 
 
 def study(
@@ -64,21 +57,10 @@ def study(
         files[out / results.FILE] = measured
         files |= {out / name: figure for name, figure in plots.figures(found).items()}
     write_together(files)
-    _print(found)
-
-
-def _print(found: Study) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPE_WIDTH
-    for name, make in tables.TABLES.items():
-        headings, rows = make(found)
-        shown = Table(box=box.SIMPLE_HEAD, title=tables.TITLES[name], title_justify="left")
-        for heading in headings:
-            shown.add_column(heading, justify="left" if heading == tables.WAY else "right")
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
+    show(
+        ((tables.TITLES[name], make(found)) for name, make in tables.TABLES.items()),
+        words={tables.WAY},
+    )
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dve_studies.svg import svg
+from dve_studies.svg import PROMISE, settings, svg
 from dve_studies.training.results import Study
 from dve_studies.training.ways import (
     COARSE,
@@ -27,20 +27,7 @@ from dve_studies.training.ways import (
     Way,
 )
 
-SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "training",  # identifiers inside the file are hashes
-    "svg.fonttype": "path",  # looks alike without our font
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.5,
-    "legend.frameon": False,
-}
+SETTINGS = settings("training", linewidth=1.3)
 
 STYLES: dict[str, dict[str, Any]] = {
     FP32.name: {"color": "#0072B2", "marker": "o"},
@@ -52,9 +39,6 @@ STYLES: dict[str, dict[str, Any]] = {
     ORDERED.name: {"color": "#000000", "marker": "x", "ls": ":"},
     FORWARD.name: {"color": "#0072B2", "marker": "", "ls": "-."},
 }
-
-PROMISE = 2.0**-21
-"""Largest relative error of a gradient that the engine promises."""
 
 
 def figures(study: Study) -> dict[str, bytes]:
