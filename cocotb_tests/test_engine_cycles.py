@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benches.configs import SMALL
 from dve_cosim.cycle_counts import (
@@ -12,6 +13,8 @@ from dve_cosim.cycle_counts import (
     measured_from,
 )
 from dve_cosim.session import run_batches
+from dve_cosim.state import ArchState
+from dve_golden.isa.text import assemble
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
@@ -29,3 +32,21 @@ def test_cycles_follow_the_formulas(lanes):
     for case, result in zip(alone, results, strict=True):
         expected = documented.expected(case, config, alone=True)
         assert (case, result.cycles.tolist()) == (case, [expected])
+
+
+def test_each_reciprocal_of_an_aggregate_takes_16_clocks():
+    """One for all lanes that have the same count, one more for each other count."""
+    config = SMALL[8]
+    lane = np.arange(8)
+    counts = [3 + 0 * lane, 300 + 0 * lane, 300 + lane % 2, 300 + lane]
+    formed = [0, 1, 2, 8]
+    state = ArchState.reset(config)
+    for index, count in enumerate(counts):
+        state.sbuf[:8, 4 * index : 4 * index + 4] = count.astype("<f4").view(np.uint8).reshape(8, 4)
+    programs = [
+        assemble(f"aggregate channels=8 src=sbuf[0:{4 * index}]:fp32:3@32 dst=sbuf[0:512]:fp32:2")
+        for index in range(len(counts))
+    ]
+    results = run_batches(programs, config=config, state=state)
+    cycles = [int(result.cycles[0]) for result in results]
+    assert cycles == [cycles[0] + 16 * reciprocals for reciprocals in formed]
