@@ -63,12 +63,19 @@ def batch_norm(
     Raises
     ------
     ValueError
-        If the backend does not take such a tensor, or its statistics or its parameters are not
-        finite.
+        If weight or bias does not fit x, the backend does not take such a tensor, or its statistics
+        or its parameters are not finite.
+    TypeError
+        If the backend is none, its name for example.
     RuntimeError
         If the engine rejects an instruction.
     """
+    if not hasattr(backend, "gradients"):
+        raise TypeError(f"backend must be what choose_backend returns, got {backend!r}")
     channels = x.shape[1] if x.ndim > 1 else 0
     gamma = x.new_ones(channels) if weight is None else weight
     beta = x.new_zeros(channels) if bias is None else bias
+    for name, values in (("weight", gamma), ("bias", beta)):
+        if values.shape != (channels,):
+            raise ValueError(f"{name} must have shape ({channels},), got {tuple(values.shape)}")
     return _BatchNorm.apply(x, gamma, beta, eps, backend)

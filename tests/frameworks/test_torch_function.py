@@ -1,5 +1,7 @@
 """Batch norm in PyTorch's graph: the oracle by finite differences, golden against the oracle."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -168,6 +170,20 @@ def test_a_second_derivative_is_refused():
 def test_tensors_that_the_engine_does_not_take(x, message):
     with pytest.raises(ValueError, match=message):
         batch_norm(x, backend=choose_backend("golden"))
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (3, 1), ()])
+@pytest.mark.parametrize("name", ["weight", "bias"])
+def test_parameters_have_an_element_per_channel(name, shape):
+    """None is spread over the channels: the engine would refuse it in the backward pass."""
+    given: dict[str, Any] = {name: torch.ones(shape)}
+    with pytest.raises(ValueError, match=rf"{name} must have shape \(3,\), got"):
+        batch_norm(torch.randn(4, 3), **given, backend=choose_backend("golden"))
+
+
+def test_a_name_is_no_backend():
+    with pytest.raises(TypeError, match="what choose_backend returns, got 'golden'"):
+        batch_norm(torch.randn(4, 3), backend="golden")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ def test_claims_about_training():
         coupled, plain = by[COARSE.name, bias], by[COARSE_PLAIN.name, bias]
         assert coupled.deviation[0] < 3 * by[FP32.name, bias].deviation[0]
         assert plain.deviation[0] > 1e4 * coupled.deviation[0]
+        others = [each for each in PUBLISHED.training if each.bias == bias and each is not plain]
+        assert plain.deviation[-1] > 3 * max(each.deviation[-1] for each in others)
     assert by[FP32.name, 0].deviation[0] < 1e-7
     assert by[FP32.name, 100].deviation[0] > 15 * by[FORWARD.name, 100].deviation[0]
     for each in PUBLISHED.training:
