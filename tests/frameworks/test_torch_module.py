@@ -67,6 +67,17 @@ def test_steps_are_those_of_pytorch(options, backend):
     assert_close(net.eval()(batch), own.eval()(batch))
 
 
+def test_tracking_may_be_switched_off():
+    net = dve_torch.convert(model())
+    for layer in norms(net):
+        layer.track_running_stats = False
+    before = norms(net)[0].running_mean.clone()
+    (batch,) = images(1)
+    net(batch)
+    assert norms(net)[0].num_batches_tracked == 0
+    assert torch.equal(norms(net)[0].running_mean, before)
+
+
 def test_conversion_keeps_what_others_hold():
     net = model()
     (layer, inner), seen = norms(net), []
