@@ -8,6 +8,7 @@ import numpy as np
 from dve_golden.isa.text import assemble
 from dve_rtl.config import EngineConfig
 
+from dve_cosim.alignments import PLAIN, RESULTS
 from dve_cosim.workloads import Workload, random_state
 
 _MOST_INDEX, _MOST_STEP = 65534, 32767
@@ -22,9 +23,15 @@ _DIMENSIONS = 2
 
 _WORD_BYTES = 4
 
+_TOO_LONG = " ".join(
+    ["back_prop channels=1"]
+    + [f"{name}=sbuf[0:0x0]:fp32:32768x32768x4@0,0,0" for name in ("src0", "src1", "dst")]
+)
+"""2^32 elements, which is 0 in 32 bits."""
+
 
 def walk_corners(seed: int, config: EngineConfig) -> Workload:
-    """Programs of one instruction, on a random state.
+    """Short programs on a random state.
 
     Parameters
     ----------
@@ -35,7 +42,8 @@ def walk_corners(seed: int, config: EngineConfig) -> Workload:
     """
     workload = Workload()
     state = random_state(np.random.default_rng(seed), config, special=0.0)
-    workload.append(state, map(assemble, (*_longest(config.lanes), *_far(config))))
+    texts = (*_longest(config.lanes), *_far(config), _TOO_LONG, *_in_place())
+    workload.append(state, map(assemble, texts))
     return workload
 
 
@@ -50,6 +58,16 @@ def _longest(lanes: int) -> Iterator[str]:
         f"copy_predicated channels={lanes + 1} src0=sbuf[0:0x30]:int8:{_LONGEST[0]}"
         f" src1=sbuf[0:0x31]:uint8:{_LONGEST[0]} dst=sbuf[0:0x33]:uint8:{_LONGEST[0]}"
     )
+
+
+def _in_place() -> Iterator[str]:
+    """Every type under every other one: of another size, an element overwrites the next ones."""
+    for result in RESULTS:
+        yield "\n".join(
+            f"tensor_tensor channels=1 op=add src0=sbuf[0:{place}]:{source}:4"
+            f" src1=sbuf[0:0x200]:fp32:4 dst=sbuf[0:{place}]:{result}:4"
+            for place, source in zip(range(0, 0x200, 16), PLAIN, strict=False)
+        )
 
 
 def _far(config: EngineConfig) -> Iterator[str]:

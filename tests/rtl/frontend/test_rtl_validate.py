@@ -1,7 +1,7 @@
 """Operations of the validator: resolved fields, the serial flag, time and back-pressure."""
 
 import random
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from dve_golden.isa.enums import DTYPE_BYTES, Dtype
@@ -273,6 +273,20 @@ def test_serial_flag(opcode):
     assert {o.reason for o in got} == {0}
     wrong = [name for (name, serial, _), o in zip(made, got, strict=True) if o.serial != serial]
     assert not wrong
+
+
+def test_in_place_of_another_size_is_serial_whatever_the_types():
+    types = [dtype for dtype, size in DTYPE_BYTES.items() if size <= 4]
+    pairs = [pair for pair in product(types, types) if pair[0] is not Dtype.FP32R]
+    assert len(pairs) == 12 * 13
+    records = [
+        element_wise(TT, *walks(dst=X, dtypes=(int(source), FP32, int(result))))
+        for source, result in pairs
+    ]
+    operations = validate(records).operations
+    assert {o.reason for o in operations} == {0}
+    for pair, o in zip(pairs, operations, strict=True):
+        assert bool(o.serial) == (DTYPE_BYTES[pair[0]] != DTYPE_BYTES[pair[1]]), pair
 
 
 def test_only_element_wise_instructions_are_serial():
