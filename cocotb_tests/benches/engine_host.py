@@ -349,7 +349,9 @@ async def lane_state_is_served_between_two_instructions(dut):
     fields = [(Space.STATE, 0, field) for field in range(FIELDS)]
     for (_, _, field), seen in zip(fields, await bench.host.read(fields), strict=True):
         held = bench.expected.lane_state.view(np.uint32)[:LANES, field]
-        assert (np.frombuffer(seen, "<u4")[::2] == held).all(), field
+        words = np.frombuffer(seen, "<u4")
+        assert (words[::2] == held).all(), field
+        assert not words[1::2].any(), field
     assert len(completed) <= 3, "the one that runs, and one whose completion is on its way"
     await execution
     bench.expected.run(program)

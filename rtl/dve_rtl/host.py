@@ -31,7 +31,7 @@ def request_layout(config: EngineConfig) -> data.StructLayout:
     is channel // lanes, ``word`` the field in the order N, mean, A, B, C, and a lane is written if
     its lowest byte is enabled. For PARAMETER_RAM, ``word`` is the entry, in lane 0's data; for
     CONTROL, it is the control value (see ``convert/registers.py``), in lane 0's data as well. All
-    but memories have 32 bits, in the low half of the word.
+    but memories have 32 bits, in the low half of the word; the other half reads as 0.
     """
     return data.StructLayout(
         {
