@@ -7,39 +7,14 @@ import numpy as np
 import pytest
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode
-from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
-from engine_bench import PARTITIONS, run_portable
+from engine_bench import PARTITIONS
+from statistics_bench import CONFIGS as STATISTICS_CONFIGS
+from statistics_bench import F32, RESULTS_AT, SMALL, bits, fold, machine_of, run
 
-F32 = np.float32
-NAN = np.uint32(0x7FC0_0000)
-
-SMALL = {"sbuf_bytes": 2048, "psum_bytes": 32}
-CONFIGS = {
-    "four lanes": EngineConfig(**SMALL, lanes=4),
-    "one lane, deep": EngineConfig(
-        **SMALL,
-        lanes=1,
-        beat_bits=64,
-        mul_latency=8,
-        add_latency=7,
-        widen_latency=5,
-        narrow_latency=5,
-    ),
-    "two lanes, shallow": EngineConfig(**SMALL, lanes=2, mul_latency=1, add_latency=1),
-    "one lane, products of four clocks": EngineConfig(**SMALL, lanes=1, mul_latency=4),
+CONFIGS = STATISTICS_CONFIGS | {
+    "one lane, products of four clocks": EngineConfig(**SMALL, lanes=1, mul_latency=4)
 }
-
-RESULTS_AT = 1280
-
-
-def fold(values):
-    q = [F32(0)] * 8
-    for ordinal, value in enumerate(values):
-        q[ordinal % 8] = q[ordinal % 8] + value
-    while len(q) > 1:
-        q = [a + b for a, b in zip(q[::2], q[1::2], strict=True)]
-    return q[0]
 
 
 def expected(tuples, share=lambda n: F32(1) / n):
@@ -50,11 +25,6 @@ def expected(tuples, share=lambda n: F32(1) / n):
     mean = fold(counts * means) * recip
     d = means - mean
     return [mean, (fold(nvars) + fold(counts * (d * d))) * recip]
-
-
-def bits(values):
-    array = np.array(values, F32)
-    return np.where(np.isnan(array), NAN, array.view(np.uint32)).tolist()
 
 
 def record(tuples, at, channels=PARTITIONS, dtype=Dtype.FP32):
@@ -72,18 +42,6 @@ def record(tuples, at, channels=PARTITIONS, dtype=Dtype.FP32):
             "dst.num_elem": (2, 1),
         },
     )
-
-
-def run(config, machine, records):
-    result = run_portable(config, machine, b"".join(records))
-    assert [reason for _, _, reason in result.completions] == [0] * len(records)
-    return result
-
-
-def machine_of(x):
-    machine = Machine(sbuf_bytes=SMALL["sbuf_bytes"], psum_bytes=SMALL["psum_bytes"])
-    machine.sbuf.view(F32)[:PARTITIONS, : x.shape[1]] = x
-    return machine
 
 
 def statistics(rng, parts):
@@ -111,5 +69,5 @@ def test_every_short_length(config):
     for i, n in enumerate(lengths):
         for channel in range(PARTITIONS):
             got = results[channel, 2 * i : 2 * i + 2].tolist()
-            assert got == bits(expected(x[channel, : 3 * n])), (n, channel)
+            assert got == bits(expected(x[channel, : 3 * n])).tolist(), (n, channel)
     assert not result.lane_state.any()  # nothing of it is lane state

@@ -7,44 +7,14 @@ import numpy as np
 import pytest
 from dve_golden.isa.codec import encode
 from dve_golden.isa.enums import Dtype, Opcode
-from dve_golden.machine import Machine
 from dve_rtl.config import EngineConfig
 from dve_rtl.lane_program import Moments
 from dve_rtl.sequencer import statistics_gap
-from engine_bench import PARTITIONS, run_portable
+from engine_bench import PARTITIONS
+from statistics_bench import CONFIGS, F32, RESULTS_AT, bits, fold, machine_of, run
 
-F32 = np.float32
-NAN = np.uint32(0x7FC0_0000)
-
-SMALL = {"sbuf_bytes": 2048, "psum_bytes": 32}
-CONFIGS = {
-    "four lanes": EngineConfig(**SMALL, lanes=4),
-    "one lane, deep": EngineConfig(
-        **SMALL,
-        lanes=1,
-        beat_bits=64,
-        mul_latency=8,
-        add_latency=7,
-        widen_latency=5,
-        narrow_latency=5,
-    ),
-    "two lanes, shallow": EngineConfig(**SMALL, lanes=2, mul_latency=1, add_latency=1),
-}
-
-RESULTS_AT = 1280
 EVEN, ODD = 100.5, -3.0
 """The count immediates, which are copied and mean nothing to the arithmetic."""
-
-
-def fold(values, quarters):
-    """Sum of the given partials, of which pairs are added, then pairs of pairs."""
-    q = [F32(0)] * 8
-    for ordinal, value in enumerate(values):
-        q[ordinal % 8] = q[ordinal % 8] + value
-    level = [q[i] for i in quarters]
-    while len(level) > 1:
-        level = [a + b for a, b in zip(level[::2], level[1::2], strict=True)]
-    return level[0]
 
 
 def moments(x, first, step, share):
@@ -68,11 +38,6 @@ def expected(opcode, x, share):
     return [F32(EVEN), *moments(x, 0, 2, share), F32(ODD), *moments(x, 1, 2, share)]
 
 
-def bits(values):
-    array = np.array(values, F32)
-    return np.where(np.isnan(array), NAN, array.view(np.uint32))
-
-
 def record(opcode, n, at, channels=PARTITIONS, dtype=Dtype.FP32, step=1, address=0):
     results = 3 if opcode is Opcode.BATCH_NORM_STATS else 6
     return encode(
@@ -91,18 +56,6 @@ def record(opcode, n, at, channels=PARTITIONS, dtype=Dtype.FP32, step=1, address
             "dst.num_elem": (results, 1),
         },
     )
-
-
-def run(config, machine, records):
-    result = run_portable(config, machine, b"".join(records))
-    assert [reason for _, _, reason in result.completions] == [0] * len(records)
-    return result
-
-
-def machine_of(x):
-    machine = Machine(sbuf_bytes=SMALL["sbuf_bytes"], psum_bytes=SMALL["psum_bytes"])
-    machine.sbuf.view(F32)[:PARTITIONS, : x.shape[1]] = x
-    return machine
 
 
 def tabulated(n):
